@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import constant_shape
 from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Role
-from ragged.ir.index import index_of
+from ragged.ir.index import contents, index_of
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.sites import Site, sites
+from ragged.ir.sites import Site, inner_sites
 from ragged.ir.stmt import Alloc, Block, For, If, Let, Stmt, block
 from ragged.ir.walk import subexpressions
-
-
-def allocations(program: Program) -> Iterator[Site]:
-    """Yield the sites of the allocations of local buffers, in the order of the text."""
-    return (site for site in sites(program) if isinstance(site.stmt, Alloc))
 
 
 def all_buffers(program: Program) -> list[Buffer]:
@@ -33,9 +28,11 @@ def allocation(program: Program, buffer: Buffer, primitive: str) -> Site:
         ScheduleError: it is not local, or no buffer of this program; `primitive` names the caller.
     """
     check_known(program, buffer, primitive)
-    for site in allocations(program):
-        if isinstance(site.stmt, Alloc) and site.stmt.buffer is buffer:
-            return site
+    inside = [Site(stage, stage.body) for stage in program.stages]
+    while inside := [each for each in inside if buffer in contents(each.stmt).buffers]:
+        if isinstance(inside[0].stmt, Alloc) and inside[0].stmt.buffer is buffer:
+            return inside[0]
+        inside = inner_sites(inside[0])
     raise ScheduleError(
         f"{primitive}: '{buffer.name}' is no local buffer",
         because=f"it is declared, with the role '{buffer.role.value}', and lives longer than a statement",
