@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ragged.analysis.dense_products import DenseReduction, dense_products, lane_loops, sums_of_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.arith.affine import growth
+from ragged.auto.fission_nest import fission_nest
 from ragged.auto.register_tiles import loops_in, tile_registers, tile_vectors
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
@@ -19,6 +20,9 @@ from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
+
+PAGE_BYTES = 4096
+"""Bytes of a row that lie in one page of memory: prefetchers go no further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +56,19 @@ def tile_lanes(schedule: LoopSchedule, machine: Machine, threads: int = 1) -> No
 
     after, in outline::
 
-        for n, block in parallel(N * blocks):
-            for b in serial(B // 4):
+        for n, page, b in parallel(N * pages * (B // 4)):
+            for block in serial(blocks of a page):
                 for a in serial(A // 6):
                     y_acc = local(float32[6, 4, 16])
                     for k in serial(K): y_acc[r, c, lane] += x[n, a * 6 + r, k, ...] * w[n, k, b * 4 + c, ...]
                     for r, c: for lane in vectorized(min(H - block * 16, 16)): y[...] = y_acc[r, c, lane]
-                the rows and columns that are left over, in smaller tiles
+                the rows that are left over, in smaller tiles
+        the columns that are left over, in the same way
 
-    Where one factor is the same for all lanes, as the filters of a grouped convolution along the width of images, a
-    tile has several vectors in place of columns. Vectors that the elements do not fill are read by masked loads. The
-    order of each sum stays. Comes before `tile_panels`, which takes what is left.
+    A worker reads a page of each row of the columns from its first to its last element, as prefetchers expect it. Where
+    one factor is the same for all lanes, as the filters of a grouped convolution along the width of images, a tile has
+    several vectors in place of columns. Vectors that the elements do not fill are read by masked loads. The order of
+    each sum stays. Comes before `tile_panels`, which takes what is left.
     """
     for product in _products(schedule, machine):
         before = schedule.checkpoint()
@@ -136,14 +142,21 @@ def _tile(schedule: LoopSchedule, machine: Machine, product: LaneProduct, thread
     block, lane = schedule.apply(split, product.lanes.var, lanes, Tail.SHORT).loops[product.lanes.var]
     if product.columns is not None:
         column = product.columns.var
-        schedule.apply(reorder, (*outer, block, column, row, lane))
-        _share(schedule, (*outer, block), threads, product)
-        _, inner, *tail = schedule.apply(split, column, most, Tail.PEEL).loops[column]
-        left = loops_in(schedule, tail[0]) if tail else []
-        schedule.apply(reorder, (row, inner, lane))
+        page, block = schedule.apply(split, block, PAGE_BYTES // machine.vector_bytes, Tail.SHORT).loops[
+            block
+        ]
+        schedule.apply(reorder, (*outer, page, column, block, row, lane))
+        columns, inner, *tail = schedule.apply(split, column, most, Tail.PEEL).loops[column]
+        around, left = [*outer, page], []
+        if tail:
+            left = loops_in(schedule, tail[0])
+            around, rest = fission_nest(schedule, around, columns)
+            _share(schedule, (*rest, *tail), threads, product)
+        _share(schedule, (*around, columns), threads, product)
+        schedule.apply(reorder, (block, row, inner, lane))
         tile_registers(schedule, (row,), (inner, lane), _rows(product, machine, most))
         if left:
-            tile_registers(schedule, left[:1], left[1:2], _rows(product, machine, 1))
+            tile_registers(schedule, left[1:2], left[2:3], _rows(product, machine, 1))
         return
     vectors = loop_of(schedule.program, block).extent
     if isinstance(vectors, Const) and vectors.value <= most:

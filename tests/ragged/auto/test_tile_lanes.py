@@ -80,6 +80,7 @@ def test_the_interpreter_agrees_where_both_operands_move(machine):
         (1, 13, 1, 0, 3),
         (0, 2, 2, 2, 2),
         (1, 2, 3, 2, 40),
+        (1, 5, 1, 1, 1040),
     ):
         sizes = {"N": n, "A": a, "B": b, "K": k, "H": h}
         given = {"x": array(n, a, k, h), "w": array(n, k, b, h)}
@@ -99,12 +100,24 @@ def test_the_interpreter_agrees_where_filters_are_the_same_for_all_lanes(filters
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+def test_a_worker_reads_a_page_of_each_row():
+    lines = [
+        line.strip() for line in to_text(DefaultSchedule(AVX512, threads=2)(parse(DOT)).program).splitlines()
+    ]
+    (block,) = (line for line in lines if line.startswith("for h_o_i in "))
+    assert block == "for h_o_i in serial(min((H + 15) // 16 - h_o_o * 64, 64)):"
+    before = lines[: lines.index(block)]
+    assert any(line.startswith("a_o = ") for line in before)  # of those that the workers share
+    assert not any("y_acc" in line for line in before)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fixed", [False, True])
-def test_dot_products_of_tensors(threads, fixed):
-    sizes = {"N": 2, "A": 9, "K": 3, "B": 6, "H": 21}
+@pytest.mark.parametrize("width", [21, 2100])
+def test_dot_products_of_tensors(threads, fixed, width):
+    sizes = {"N": 2, "A": 9, "K": 3, "B": 6, "H": width}
     function = LIBRARY.dot.compile(threads=threads, sizes=sizes if fixed else {})
-    x, w = array(2, 9, 3, 21), array(2, 3, 6, 21)
+    x, w = array(2, 9, 3, width), array(2, 3, 6, width)
     want = np.einsum("nakh,nkbh->nabh", x.astype(np.float64), w)
     np.testing.assert_allclose(function(x, w), want, atol=1e-5)
     assert function(x, w).tobytes() == LIBRARY.dot.compile(schedule=None)(x, w).tobytes()
