@@ -52,11 +52,11 @@ def vote(scores: Matrix, weights: Sequence[float], choices: int = 1) -> Places:
 
     Each instance votes for the `choices` programs that score highest on it; 0 is the score of one that cannot compute
     it. The program with the largest sum of weight times score over its voters takes them as one category; they vote no
-    more, and the next one is chosen.
+    more, and the next one is chosen. An instance that no program can compute is dispatched to none, -1.
     """
     ranks = (-scores).argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
     votes = (ranks < choices) & (scores > 0)
-    open_instances = np.ones(scores.shape[1], np.bool_)
+    open_instances = votes.any(axis=0)
     chosen = np.full(scores.shape[1], -1, np.int64)
     weighted = scores * np.asarray(weights, np.float64)
     while open_instances.any():
@@ -102,8 +102,10 @@ def voted_by_choices(
     shares = np.array([rows[count] for count in counts]) / sum(rows[count] for count in counts)
     least = np.array([best[count] for count in counts])
     scores = np.where(times < NEVER_NS, operations / times, 0.0)
+    fewest = min(range(len(candidates)), key=lambda index: candidates[index].least_rows)
     for choices in range(1, len(candidates) + 1):
         chosen = vote(scores, weights.tolist(), choices)
+        chosen[chosen < 0] = fewest  # `cover_of` has rows before its own computed one by one
         loss = exp(float((np.log(times[chosen, range(len(counts))] / least) * shares).sum()))
         ranges = [(count, candidates[index]) for count, index in zip(counts, chosen, strict=True)]
         yield choices, cover_of(machine, ranges, loss)

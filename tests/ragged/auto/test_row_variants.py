@@ -166,9 +166,10 @@ def test_a_stated_tile_and_remainder_are_the_plan(remainder):
         np.testing.assert_array_equal(interpret(result.program, sizes, arrays)["Y"], want)
 
 
+@pytest.mark.parametrize("categories", ["ranges", "votes"])
 @pytest.mark.parametrize("remainder", REMAINDERS)
-def test_a_stated_remainder_is_that_of_all_tiles_of_several_rows(remainder):
-    (plan,) = plan_rows(dense(), SMALL, 1, ScheduleOptions(remainder=remainder))
+def test_a_stated_remainder_is_that_of_all_tiles_of_several_rows(remainder, categories):
+    (plan,) = plan_rows(dense(), SMALL, 1, ScheduleOptions(remainder=remainder, categories=categories))
     found = [each.candidate for each in plan.cover.variants if each.candidate.kernel.rows > 1]
     assert found and {each.remainder.value for each in found} == {remainder}
 
