@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from ragged.ir.expr import Buffer, Expr, Load
 from ragged.ir.program import Program
-from ragged.ir.sites import Branch, Site, evaluated, same, sites, sites_in
+from ragged.ir.sites import Branch, Site, evaluated, inner_sites, same, sites, sites_in
 from ragged.ir.stmt import For, Reduce, Stmt, Store
-from ragged.ir.walk import held, touches
+from ragged.ir.walk import held, touches, written
 
 
 class UseKind(Enum):
@@ -54,6 +54,18 @@ def accesses(program: Program, buffer: Buffer) -> list[BufferAccess]:
 def uses_in(site: Site, buffer: Buffer) -> list[BufferAccess]:
     """Return every use of `buffer` in the statement at `site`."""
     return list(_uses(sites_in(site), buffer))
+
+
+def sites_writing(program: Program, buffers: Collection[Buffer]) -> Iterator[Site]:
+    """Yield every store and reduction that writes one of the buffers, in the order of the text."""
+    pending = [Site(stage, stage.body) for stage in reversed(program.stages)]
+    while pending:
+        found = pending.pop()
+        if written(found.stmt).isdisjoint(buffers):
+            continue
+        if isinstance(found.stmt, Store | Reduce):
+            yield found
+        pending.extend(reversed(inner_sites(found)))
 
 
 def inside(site: Site) -> Site:

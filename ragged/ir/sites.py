@@ -6,7 +6,7 @@ variables of the loops around it alone: lets are substituted, so that equal plac
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
@@ -15,7 +15,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Alloc, For, If, Let, Reduce, Stmt, Store
-from ragged.ir.walk import children, held, operands, variables, written
+from ragged.ir.walk import children, held, operands, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,6 @@ def sites_in(site: Site) -> Iterator[Site]:
     while pending:
         found = pending.pop()
         yield found
-        pending.extend(reversed(inner_sites(found)))
-
-
-def sites_writing(program: Program, buffers: Collection[Buffer]) -> Iterator[Site]:
-    """Yield every store and reduction that writes one of the buffers, in the order of the text."""
-    pending = [Site(stage, stage.body) for stage in reversed(program.stages)]
-    while pending:
-        found = pending.pop()
-        if written(found.stmt).isdisjoint(buffers):
-            continue
-        if isinstance(found.stmt, Store | Reduce):
-            yield found
         pending.extend(reversed(inner_sites(found)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ragged.analysis.accesses import sites_writing
 from ragged.analysis.obligations import index_obligations
 from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO
@@ -14,7 +15,7 @@ from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, S
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
-from ragged.ir.sites import Site, sites_writing
+from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Let, Reduce, Stmt, Store
 from ragged.ir.walk import mentions, variables
 from ragged.prove import Context, Proof, Unproven

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ragged.analysis.accesses import sites_writing
 from ragged.analysis.dependence import never_meet
 from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
@@ -13,7 +14,7 @@ from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Site, regions, sites_writing
+from ragged.ir.sites import Site, regions
 from ragged.ir.stmt import Alloc, Check, For, Reduce, Stmt, Store
 from ragged.ir.walk import leaves, written
 from ragged.passes.assume import assume
