@@ -13,7 +13,8 @@ from bench.operators.variants import Build, Variant
 from ragged import Schedule
 from ragged.api.tensors import DimLike
 from ragged.api.values import Value
-from ragged.ops.attend import CAUSAL, Scoring, attention
+from ragged.ops.attend import CAUSAL, Scoring, attention, queries_per_tile
+from ragged.ops.compiled import Options
 from ragged.ops.dims import sequences
 
 
@@ -33,7 +34,14 @@ def masked_variants(lengths: Lengths, heads: int, width: int, rng: np.random.Gen
             dims: list[DimLike] = [*of.dims, (ragged.dim("head"), heads), (ragged.dim("place"), width)]
             q, k, v = (ragged.input_tensor(name, dims) for name in "qkv")
             found = attention(
-                "Y", heads, width, of, of, *(lambda *at, x=x: x[at] for x in (q, k, v)), scoring=scoring
+                "Y",
+                heads,
+                width,
+                of,
+                of,
+                *(lambda *at, x=x: x[at] for x in (q, k, v)),
+                size=queries_per_tile(Options()),
+                scoring=scoring,
             )
             s = Schedule(found.result)
             found.decide(s)

@@ -13,13 +13,16 @@ import ragged
 from bench.lengths import Lengths
 from ragged import RaggedArray, Schedule
 from ragged.ops import gemm
-from ragged.ops.panels import WIDTH, version_panels
+from ragged.ops.compiled import Options
+from ragged.ops.panels import version_panels
 from ragged.ops.trmm import program as trmm_program
 
 Array = npt.NDArray[Any]
 Build = Callable[[], Schedule]
 TOGETHER = 32
 """What rows are padded to a multiple of."""
+WIDTH = Options().panel("float32")
+"""Columns of a panel of products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +145,8 @@ def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator
     b = [rng.standard_normal((k, n), np.float32) / np.float32(k**0.5) for _, n, k in sizes]
     inputs = {"A": gemm.matrices("a", a), "B": gemm.matrices("b", b)}
     return [
-        Variant("guarded panels", lambda: gemm.program(split=False), inputs),
-        Variant("whole panels apart", gemm.program, inputs),
+        Variant("guarded panels", lambda: gemm.program(WIDTH, split=False), inputs),
+        Variant("whole panels apart", lambda: gemm.program(WIDTH), inputs),
         Variant("whole panels and tiles of rows apart", lambda: _rows_apart(fused=False), inputs),
         Variant("whole panels and, as one loop, tiles of rows", lambda: _rows_apart(fused=True), inputs),
     ]
@@ -151,11 +154,11 @@ def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator
 
 def _rows_apart(*, fused: bool) -> Schedule:
     """Return the products with whole tiles of rows in a loop of their own, or that and the other as one again."""
-    s = gemm.program(split=False)
+    s = gemm.program(WIDTH, split=False)
     (product,), packed = s.outputs, s.tensor("packed")
     loops = s.partition_loop(product.loops[2], f"m(i) // {WIDTH} * {WIDTH}")
     rows = (s.fuse_horizontally(*loops),) if fused else loops
-    version_panels(s, (packed.loops[2], *rows), "p", "n(i)")
+    version_panels(s, (packed.loops[2], *rows), "p", "n(i)", WIDTH)
     return s
 
 
@@ -184,8 +187,8 @@ def trmm_variants(side: int, rng: np.random.Generator) -> list[Variant]:
 
     return [
         Variant("sums in one loop", whole, inputs),
-        Variant("split at the diagonal", trmm_program, inputs),
-        Variant("whole panels and the last as one loop", lambda: _together(trmm_program()), inputs),
+        Variant("split at the diagonal", lambda: trmm_program(WIDTH), inputs),
+        Variant("whole panels and the last as one loop", lambda: _together(trmm_program(WIDTH)), inputs),
     ]
 
 

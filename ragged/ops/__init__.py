@@ -2,9 +2,12 @@
 
 A function or a layer is compiled when a process first needs its configuration (widths, heads, options, how many
 dimensions there are and which of them vary), and then serves every batch. All take `target`, `threads`, `precision` and
-`options` as `ragged.compile` does. They take ragged arrays, or what `ragged.array` makes them of, float32, and give
-results in memory of the caller's. `matmul`, `batch_matmul`, `conv2d`, `Conv2d` and `Dense` take dense arrays of any
-library with DLPack, of any sizes.
+`options` as `ragged.compile` does. They take ragged arrays, or what `ragged.array` makes them of, and give results in
+memory of the caller's. `matmul`, `batch_matmul`, `conv2d`, `Conv2d` and `Dense` take dense arrays of any library with
+DLPack, of any sizes.
+
+Functions take one of the floats: float32, float64, which is computed in float64, or float16 or bfloat16, which are
+computed in float32; results are of the type of the arguments, which is the same for all of a call. Layers take float32.
 """
 
 from ragged.ops.convolution import Conv2d, conv2d

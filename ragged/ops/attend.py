@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value, ValueLike
+from ragged.ir.dtype import DType
+from ragged.ops.compiled import Options
 from ragged.ops.dims import Sequences
 
-TILE = 32
-"""Queries that are computed side by side, in the lanes of vectors.
+_MOST_QUERIES = 32
+"""The most queries of a tile: those beyond a sequence's last one are computed in vain.
 
-With 16, attention takes 1.11 of the time over RACE's lengths, 1.07 over SQuAD's, and 0.9 over CoLA's, which are short.
+With 16 on AVX-512, attention takes 1.11 of the time over RACE's lengths, 1.07 over SQuAD's, and 0.9 over CoLA's, which
+are short.
 """
+
+
+def queries_per_tile(options: Options, dtype: str = "float32") -> int:
+    """Return how many queries are computed side by side, in the lanes of vectors: a panel of them, but at most 32.
+
+    No sum is over queries, and a key that is hidden from one of them adds zero to its sums: no bit of a result depends
+    on the number, as long as values are finite.
+    """
+    return min(_MOST_QUERIES, options.panel(dtype))
+
 
 Read = Callable[[Value, Value, Value, Value], Value]
 """How an element is read: at (batch, place in the sequence, head, place in the head)."""
@@ -43,23 +58,23 @@ class Scoring:
         """Whether some scores of keys that are computed may be left out."""
         return self.before is not None or self.after is not None or self.adjust is not None
 
-    def first(self, tile: ValueLike, keys: Value, start: ValueLike = 0) -> ValueLike:
-        """Return the first key that a tile of queries sees, the first query of all at place `start`."""
+    def first(self, tile: ValueLike, size: int, keys: Value, start: ValueLike = 0) -> ValueLike:
+        """Return the first key that a tile of `size` queries sees, the first query of all at place `start`."""
         if self.before is None:
             return 0
-        seen = ragged.maximum(tile * TILE + (start - self.before), 0)
-        return ragged.minimum(seen, self.end(tile, keys, start))
+        seen = ragged.maximum(tile * size + (start - self.before), 0)
+        return ragged.minimum(seen, self.end(tile, size, keys, start))
 
-    def end(self, tile: ValueLike, keys: Value, start: ValueLike = 0) -> Value:
+    def end(self, tile: ValueLike, size: int, keys: Value, start: ValueLike = 0) -> Value:
         """Return the key after the last one that a tile of queries sees."""
-        return keys if self.after is None else ragged.minimum(keys, (tile + 1) * TILE + (start + self.after))
+        return keys if self.after is None else ragged.minimum(keys, (tile + 1) * size + (start + self.after))
 
-    def count(self, tile: ValueLike, keys: Value, start: ValueLike = 0) -> Value:
+    def count(self, tile: ValueLike, size: int, keys: Value, start: ValueLike = 0) -> Value:
         """Return how many keys a tile of queries sees, with a bound that no tile is needed for."""
         if self.before is None:
-            return self.end(tile, keys, start)
-        most = keys if self.after is None else ragged.minimum(keys, self.before + self.after + TILE)
-        return ragged.minimum(self.end(tile, keys, start) - self.first(tile, keys, start), most)
+            return self.end(tile, size, keys, start)
+        most = keys if self.after is None else ragged.minimum(keys, self.before + self.after + size)
+        return ragged.minimum(self.end(tile, size, keys, start) - self.first(tile, size, keys, start), most)
 
     def of(
         self, score: Value, b: Value, h: Value, query: Value, key: Value, queries: Value, start: ValueLike = 0
@@ -79,18 +94,17 @@ class Scoring:
 
 PLAIN = Scoring()
 CAUSAL = Scoring(after=0)
-LOWEST = -3.4028234663852886e38
-"""The lowest float32: with it as the largest of no score that is seen, weights are zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """The tensors of an attention; `result` is stored as (batch, length, heads * width)."""
+    """The tensors of an attention; `result` is stored as (batch, length, heads * width), computed by `tile` queries."""
 
     result: RaggedTensor
     in_tile: tuple[RaggedTensor, ...]
     in_head: tuple[RaggedTensor, ...]
     work: Value
+    tile: int
 
     def decide(self, s: RaggedSchedule) -> None:
         """Compute scores by tiles of queries, and copies of keys and values by heads."""
@@ -111,7 +125,7 @@ class Attention:
     def read(self, b: Value, t: Value, k: Value) -> Value:
         """Return feature `k` of the result at place `t` of sequence `b`."""
         width = self.result.dims[4].extent
-        return self.result[k // width, b, t // TILE, t % TILE, k % width]
+        return self.result[k // width, b, t // self.tile, t % self.tile, k % width]
 
 
 def attention(
@@ -124,21 +138,23 @@ def attention(
     k: Read,
     v: Read,
     *,
+    size: int,
     scoring: Scoring = PLAIN,
     start: Callable[[ValueLike], Value] | None = None,
+    dtype: str = "float32",
 ) -> Attention:
     """Compute, for each head of `width` features, softmax(q k / sqrt(width)) v, with each query's own sequence of keys.
 
     Of the keys that `scoring` hides from a whole tile of queries no scores are computed (CoRa, appendix D.3). A query
     that sees no keys gives zeros, the sum of nothing. A sequence's first query is at the place of its key 0, or of
-    `start(b)`.
+    `start(b)`. `size` is how many queries a tile has, and `dtype` the type of the result and of what is read.
     """
     n, m = queries.lengths, keys.lengths
     b0 = queries.batch
     head, tile, lane = ragged.dim("head"), ragged.dim("tile"), ragged.dim("lane")
     place, key = ragged.dim("place"), ragged.dim("key")
     outer: list[DimLike] = [(head, heads), (b0, queries.size)]
-    rows: list[DimLike] = [*outer, (tile, (n(b0) + (TILE - 1)) // TILE)]
+    rows: list[DimLike] = [*outer, (tile, (n(b0) + (size - 1)) // size)]
     scale = max(width, 1) ** -0.5 if scoring.scale is None else scoring.scale
     k_own = ragged.compute(
         f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: k(b, u, h, d)
@@ -148,23 +164,23 @@ def attention(
     )
     q_own = ragged.compute(
         f"{name}_q",
-        [*rows, (place, width), (lane, TILE)],
+        [*rows, (place, width), (lane, size)],
         # lanes beyond the last query are copies of it; their results are not stored
-        lambda h, b, i, d, w: q(b, ragged.minimum(i * TILE + w, n(b) - 1), h, d) * scale,
+        lambda h, b, i, d, w: q(b, ragged.minimum(i * size + w, n(b) - 1), h, d) * scale,
     )
 
     def begin(b: ValueLike) -> ValueLike:
         return 0 if start is None else start(b)
 
     def at(b: Value, i: Value, u: Value) -> Value:
-        return u if scoring.before is None else u + scoring.first(i, m(b), begin(b))
+        return u if scoring.before is None else u + scoring.first(i, size, m(b), begin(b))
 
     def seen(b: ValueLike, i: ValueLike) -> Value:
-        return scoring.count(i, m(b), begin(b))
+        return scoring.count(i, size, m(b), begin(b))
 
     scores = ragged.compute(
         f"{name}_scores",
-        [*rows, (key, seen(b0, tile)), (lane, TILE)],
+        [*rows, (key, seen(b0, tile)), (lane, size)],
         lambda h, b, i, u, w: ragged.sum(width, lambda d: k_own[h, b, at(b, i, u), d] * q_own[h, b, i, d, w]),
     )
     allowed = scores
@@ -173,16 +189,18 @@ def attention(
             f"{name}_allowed",
             scores.dims,
             lambda h, b, i, u, w: scoring.of(
-                scores[h, b, i, u, w], b, h, i * TILE + w, at(b, i, u), n(b), begin(b)
+                scores[h, b, i, u, w], b, h, i * size + w, at(b, i, u), n(b), begin(b)
             ),
         )
     may_hide_all = scoring.before is not None or scoring.adjust is not None
 
     def largest(h: Value, b: Value, i: Value, w: Value) -> Value:
         most = ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, w])
-        return ragged.maximum(most, LOWEST) if may_hide_all else most
+        # with it as the largest of no score that is seen, weights are zero
+        lowest = float(np.finfo(DType(dtype).computed.value).min)
+        return ragged.maximum(most, lowest) if may_hide_all else most
 
-    most = ragged.compute(f"{name}_most", [*rows, (lane, TILE)], largest)
+    most = ragged.compute(f"{name}_most", [*rows, (lane, size)], largest)
     weights = ragged.compute(
         f"{name}_weights",
         scores.dims,
@@ -203,8 +221,8 @@ def attention(
         sees = sum_of_weights != 0.0 if may_hide_all else m(b) > 0
         return ragged.where(sees, sum_of_weights, 1.0)
 
-    inner: list[DimLike] = [(lane, TILE), (place, width)]
-    narrow = width < TILE  # then vectors are of queries, and not of features
+    inner: list[DimLike] = [(lane, size), (place, width)]
+    narrow = width < size  # then vectors are of queries, and not of features
     mixed = ragged.compute(
         f"{name}_mixed",
         [*rows, *(reversed(inner) if narrow else inner)],
@@ -212,13 +230,16 @@ def attention(
     )
     result = ragged.compute(
         name,
-        [*rows, (lane, ragged.minimum(TILE, n(b0) - tile * TILE)), (place, width)],
+        [*rows, (lane, ragged.minimum(size, n(b0) - tile * size)), (place, width)],
         lambda h, b, i, w, d: (
             (mixed[h, b, i, d, w] if narrow else mixed[h, b, i, w, d]) / divisor(h, b, i, w)
         ),
+        dtype,
     )
     masked = (allowed,) if scoring.hides else ()
-    tiles = (n(b0) + (TILE - 1)) // TILE
-    middle = scoring.count(tiles // 2, m(b0), begin(b0))  # keys of the tile in the middle
-    work = tiles * TILE * middle + m(b0)  # multiply-adds by a head's width, and copies of keys
-    return Attention(result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own), work)
+    tiles = (n(b0) + (size - 1)) // size
+    middle = scoring.count(tiles // 2, size, m(b0), begin(b0))  # keys of the tile in the middle
+    work = tiles * size * middle + m(b0)  # multiply-adds by a head's width, and copies of keys
+    return Attention(
+        result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own), work, size
+    )

@@ -30,13 +30,13 @@ def affine(
 ) -> RaggedTensor:
     """Compute `act(W x + b)`, and a residual added, for each row of (batch, length, inner): (batch, length, outer).
 
-    Its parameters are `<name>_weight` (outer, inner) and `<name>_bias` (outer). `read` says how an element of `x` is
-    read, if not at (batch, length, feature).
+    Its parameters are `<name>_weight` (outer, inner) and `<name>_bias` (outer), of the type of `x`, as the result is.
+    `read` says how an element of `x` is read, if not at (batch, length, feature).
     """
     rows = x.dims[:2] if residual is None else residual.dims[:2]
     features, feature = ragged.dim("out"), ragged.dim("in")
-    weight = declare(f"{name}_weight", [(features, outer), (feature, inner)])
-    offset = declare(f"{name}_bias", [(features, outer)]) if bias else None
+    weight = declare(f"{name}_weight", [(features, outer), (feature, inner)], x.dtype)
+    offset = declare(f"{name}_bias", [(features, outer)], x.dtype) if bias else None
     at = read or (lambda b, t, k: x[b, t, k])
     f = activation(act)
     if declare is ragged.input_tensor:  # nothing packs it before the call: columns side by side are vectors
@@ -54,7 +54,7 @@ def affine(
         total = f(total)
         return total if residual is None else total + residual[b, t, o]
 
-    return ragged.compute(name, [*rows, (features, outer)], element)
+    return ragged.compute(name, [*rows, (features, outer)], element, x.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,13 @@ def normalized(
 ) -> Normalization:
     """Compute layer normalization of each row of (batch, length, width), by `<name>_weight` and `<name>_bias` (width).
 
+    The parameters and the result are of the type of `x`.
     The variance is the mean of squared differences from the mean, as computed before.
     """
     rows, feature = x.dims[:2], ragged.dim("feature")
     share = 1.0 / max(width, 1)
-    weight = declare(f"{name}_weight", [(feature, width)]) if scale else None
-    bias = declare(f"{name}_bias", [(feature, width)]) if shift else None
+    weight = declare(f"{name}_weight", [(feature, width)], x.dtype) if scale else None
+    bias = declare(f"{name}_bias", [(feature, width)], x.dtype) if shift else None
     mean = reduce_rows(
         f"{name}_mean", rows, width, lambda b, t, i: x[b, t, i], then=lambda total: total * share
     )
@@ -107,5 +108,5 @@ def normalized(
         value = value if weight is None else value * weight[i]
         return value if bias is None else value + bias[i]
 
-    result = ragged.compute(name, [*rows, (feature, width)], element)
+    result = ragged.compute(name, [*rows, (feature, width)], element, x.dtype)
     return Normalization(result, (inverse.result, *inverse.parts, centred, mean.result, *mean.parts))

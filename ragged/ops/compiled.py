@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from threading import Lock
 from typing import TypedDict
 
@@ -12,7 +13,10 @@ import ragged
 from ragged.api.compile_options import Precision
 from ragged.api.schedule import RaggedSchedule
 from ragged.auto.options import DEFAULT, ScheduleOptions
-from ragged.codegen.target import TargetLike
+from ragged.auto.tile_sizes import panel_vectors
+from ragged.codegen.target import TargetLike, read_target
+from ragged.ir.dtype import DType
+from ragged.machine import Machine, this_machine
 
 Params = Mapping[str, object]
 
@@ -51,9 +55,30 @@ class Options:
         return cls(**given)
 
     @property
+    def machine(self) -> Machine:
+        """The processor that schedules follow; rates of this machine are stated ones, not measured."""
+        target = read_target(self.target)
+        return this_machine() if target is None else _stated(str(target))
+
+    def lanes(self, dtype: str) -> int:
+        """Return how many elements a vector holds of what elements of a type are computed in."""
+        return self.machine.lanes(DType(dtype).computed.bytes)
+
+    def panel(self, dtype: str) -> int:
+        """Return the columns of a packed panel, as many vectors as a register tile has: 64 float32 on AVX-512."""
+        return panel_vectors(self.machine, self.options.tile) * self.lanes(dtype)
+
+    @property
     def key(self) -> Hashable:
         """What tells two of them apart."""
         return str(self.target), self.threads, self.precision, self.options
+
+
+@cache
+def _stated(target: str) -> Machine:
+    from ragged.compiled.target_machine import machine_of  # here: this machine is known without the compiler
+
+    return machine_of(target)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ from ragged.errors import DataError
 from ragged.ops.blocks import Declare
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.module import Module
+from ragged.ops.operands import float_type
 from ragged.ops.state import Array, Shapes
 
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
@@ -41,10 +42,11 @@ def conv2d(
     A function is compiled for each stride, padding, dilation, number of groups and layout, and serves all sizes.
 
     Args:
-        x: float32, (batch, channels, height, width), or (batch, height, width, channels) in layout NHWC.
+        x: (batch, channels, height, width), or (batch, height, width, channels) in layout NHWC, of one of the floats
+            (`ragged.ops`).
         weight: (filters, channels / groups, kernel height, kernel width), or (kernel height, kernel width,
-            channels / groups, filters) in layout NHWC.
-        bias: (filters,), or None.
+            channels / groups, filters) in layout NHWC; of the same type.
+        bias: (filters,), of the same type, or None.
         stride: steps between windows, in height and width.
         padding: zeros around an image, at both ends of height and width.
         dilation: steps between the elements of a window.
@@ -54,14 +56,17 @@ def conv2d(
 
     Returns:
         (batch, filters, height', width'), or (batch, height', width', filters), in memory of the caller's and of the
-        kind of `x`; height' = (height + 2 padding - dilation (kernel height - 1) - 1) // stride + 1.
+        kind and the type of `x`; height' = (height + 2 padding - dilation (kernel height - 1) - 1) // stride + 1.
 
     Raises:
         DataError: shapes, dtypes or options do not fit together.
     """
     form = _read_form(stride, padding, dilation, groups, layout, bias=bias is not None)
     given = form.filters(weight, bias)
-    function = compiled(("conv2d", form), lambda: conv2d_program(form), Options.of(compile_args))
+    dtype = float_type(x)
+    function = compiled(
+        ("conv2d", form, dtype), lambda: conv2d_program(form, dtype=dtype), Options.of(compile_args)
+    )
     return form.joined(function(x=form.images(x), **given))
 
 
@@ -169,7 +174,9 @@ def _read_form(
     return ConvolutionForm(steps, ends, gaps, groups, layout, bias)
 
 
-def conv2d_program(form: ConvolutionForm, declare: Declare = ragged.input_tensor) -> RaggedSchedule:
+def conv2d_program(
+    form: ConvolutionForm, declare: Declare = ragged.input_tensor, dtype: str = "float32"
+) -> RaggedSchedule:
     """Return the operator, with a dimension of groups before channels and filters if there are several.
 
     `declare` makes the tensors of filters and of the bias.
@@ -194,12 +201,14 @@ def conv2d_program(form: ConvolutionForm, declare: Declare = ragged.input_tensor
     window: list[DimLike] = [(ky, kh), (kx, kw)]
     place: list[DimLike] = [(y, rows), (x, columns)]
     a = ragged.input_tensor(
-        "x", [(n, batch), *image, *own_channels] if last else [(n, batch), *own_channels, *image]
+        "x", [(n, batch), *image, *own_channels] if last else [(n, batch), *own_channels, *image], dtype
     )
     w = declare(
-        "weight", [*window, (c, channels), *own_filters] if last else [*own_filters, (c, channels), *window]
+        "weight",
+        [*window, (c, channels), *own_filters] if last else [*own_filters, (c, channels), *window],
+        dtype,
     )
-    offset = declare("bias", own_filters) if form.bias else None
+    offset = declare("bias", own_filters, dtype) if form.bias else None
 
     def element(*indices: Value) -> Value:
         i, *at = indices
@@ -224,7 +233,7 @@ def conv2d_program(form: ConvolutionForm, declare: Declare = ragged.input_tensor
         return total if offset is None else total + offset[(*of_group, o)]
 
     dims = [(n, batch), *place, *own_filters] if last else [(n, batch), *own_filters, *place]
-    return RaggedSchedule(ragged.compute("y", dims, element), name="conv2d")
+    return RaggedSchedule(ragged.compute("y", dims, element, dtype), name="conv2d")
 
 
 def _pair(name: str, value: int | Pair, least: int) -> Pair:

@@ -15,7 +15,7 @@ from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value, ValueLike
 from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
-from ragged.ops.attend import CAUSAL, Attention, attention
+from ragged.ops.attend import CAUSAL, Attention, attention, queries_per_tile
 from ragged.ops.blocks import Normalization, affine, normalized
 from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import Sequences, sequences
@@ -158,9 +158,12 @@ class TransformerDecoderLayer(Module):
 
     def _of(self, mode: str) -> ragged.RaggedFunction:
         own = self.hidden, self.heads, self.ff, self.activation, self.norm_first, self.eps, self.bias
-        build = (
-            (lambda: _start(self.hidden, self.bias)) if mode == "start" else (lambda: _program(mode, *own))
-        )
+
+        def build() -> RaggedSchedule:
+            if mode == "start":
+                return _start(self.hidden, self.bias)
+            return _program(mode, *own, queries_per_tile(self._options))
+
         return self._function(mode, own, build, lambda state: _params(mode, state))
 
 
@@ -200,13 +203,13 @@ class _SelfAttention:
 
 
 def _self_attention(
-    rows: RaggedTensor, queries: Sequences, heads: int, hidden: int, bias: bool, step: bool
+    rows: RaggedTensor, queries: Sequences, heads: int, hidden: int, bias: bool, step: bool, size: int
 ) -> _SelfAttention:
     qkv = affine("self_attn_in_proj", rows, hidden, 3 * hidden, bias=bias)
     width = hidden // heads
     q, k, v = (heads_of(qkv, width, part * hidden) for part in range(3))
     if not step:
-        own = attention("mixed", heads, width, queries, queries, q, k, v, scoring=CAUSAL)
+        own = attention("mixed", heads, width, queries, queries, q, k, v, size=size, scoring=CAUSAL)
         return _SelfAttention(qkv, own, None)
     before = sequences("_seen", queries.batch, queries.size)
     seen, past, n = before.rows("seen", 2 * hidden), before.lengths, queries.lengths
@@ -220,12 +223,20 @@ def _self_attention(
     keys = Sequences(queries.batch, queries.size, ragged.dim("length_kept"), both)
     kept = ragged.compute("kept", [*keys.dims, (ragged.dim("features"), 2 * hidden)], element)
     k, v = heads_of(kept, width), heads_of(kept, width, hidden)
-    mixed = attention("mixed", heads, width, queries, keys, q, k, v, scoring=CAUSAL, start=past)
+    mixed = attention("mixed", heads, width, queries, keys, q, k, v, size=size, scoring=CAUSAL, start=past)
     return _SelfAttention(qkv, mixed, kept)
 
 
 def _program(
-    mode: str, hidden: int, heads: int, ff: int, act: Activation, norm_first: bool, eps: float, bias: bool
+    mode: str,
+    hidden: int,
+    heads: int,
+    ff: int,
+    act: Activation,
+    norm_first: bool,
+    eps: float,
+    bias: bool,
+    size: int,
 ) -> RaggedSchedule:
     """Return the schedule of whole sequences or of a step; parameters have the names that `_params` gives them."""
     queries = sequences()
@@ -248,7 +259,7 @@ def _program(
     def after(name: str, rows: RaggedTensor) -> RaggedTensor:
         return rows if norm_first else norm(name, rows)
 
-    own = _self_attention(before("norm1", x), queries, heads, hidden, bias, mode == "step")
+    own = _self_attention(before("norm1", x), queries, heads, hidden, bias, mode == "step", size)
     products.append(own.qkv)
     rows = product("self_attn_out_proj", own.mixed.result, hidden, hidden, residual=x, read=own.mixed.read)
     rows = after("norm1", rows)
@@ -259,7 +270,7 @@ def _program(
     else:
         kv = product("cross_kv", keys.rows("memory", hidden), hidden, 2 * hidden)
     reads = heads_of(q, width), heads_of(kv, width), heads_of(kv, width, hidden)
-    cross = attention("cross", heads, width, queries, keys, *reads)
+    cross = attention("cross", heads, width, queries, keys, *reads, size=size)
     rows = product("cross_out", cross.result, hidden, hidden, residual=rows, read=cross.read)
     rows = after("norm2", rows)
 

@@ -20,9 +20,9 @@ class Sequences:
     length: RaggedDim
     lengths: Callable[[ValueLike], Value]
 
-    def rows(self, name: str, features: int) -> RaggedTensor:
+    def rows(self, name: str, features: int, dtype: str = "float32") -> RaggedTensor:
         """Declare an input (batch, length, features)."""
-        return ragged.input_tensor(name, [*self.dims, (ragged.dim("features"), features)])
+        return ragged.input_tensor(name, [*self.dims, (ragged.dim("features"), features)], dtype)
 
     @property
     def dims(self) -> list[tuple[RaggedDim, Value]]:

@@ -17,7 +17,7 @@ from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import CompileArgs, Options, compiled
-from ragged.ops.operands import Form, as_ragged, form_of
+from ragged.ops.operands import Form, as_ragged, float_type, form_of
 from ragged.ops.rows import fuse_vectors
 
 Combine = Callable[[Value, Value], Value]
@@ -29,6 +29,7 @@ COMBINE: dict[str, Combine] = {
     "maximum": ragged.maximum,
     "minimum": ragged.minimum,
 }
+_NUMBER = (bool, int, float, np.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +46,32 @@ class Operand:
 
 
 def add(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
-    """Return a + b, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
+    """Return a + b; arguments as of `ragged.ops.elementwise.elementwise`."""
     return elementwise("add", a, b, Options.of(compile_args))
 
 
 def sub(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
-    """Return a - b, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
+    """Return a - b; arguments as of `ragged.ops.elementwise.elementwise`."""
     return elementwise("sub", a, b, Options.of(compile_args))
 
 
 def mul(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
-    """Return a * b, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
+    """Return a * b; arguments as of `ragged.ops.elementwise.elementwise`."""
     return elementwise("mul", a, b, Options.of(compile_args))
 
 
 def div(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
-    """Return a / b, float32, by zero as IEEE 754 has it; arguments as of `ragged.ops.elementwise.elementwise`."""
+    """Return a / b, by zero as IEEE 754 has it; arguments as of `ragged.ops.elementwise.elementwise`."""
     return elementwise("div", a, b, Options.of(compile_args))
 
 
 def maximum(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
-    """Return the larger of each pair of elements, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
+    """Return the larger of each pair of elements; arguments as of `ragged.ops.elementwise.elementwise`."""
     return elementwise("maximum", a, b, Options.of(compile_args))
 
 
 def minimum(a: object, b: object, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
-    """Return the smaller of each pair of elements, float32; arguments as of `ragged.ops.elementwise.elementwise`."""
+    """Return the smaller of each pair of elements; arguments as of `ragged.ops.elementwise.elementwise`."""
     return elementwise("minimum", a, b, Options.of(compile_args))
 
 
@@ -79,33 +80,35 @@ def elementwise(op: str, a: object, b: object, options: Options) -> RaggedArray:
 
     Args:
         op: a name in `COMBINE`.
-        a: float32; a ragged array; or what is broadcast to the other one's dimensions (B, n, ..., F):
-            a number; a dense array (..., F) of the dense dimensions after the last variable one, or of the last few of
-            them; one (B, ..., F) for each row of the batch, which is one dimension more; or one of all dimensions that
-            extends 1 in the variable ones. Where an operand extends 1, ragged ones included, that one element is used.
-        b: as `a`; one of the two is ragged.
+        a: a ragged array of one of the floats (`ragged.ops`); or what is broadcast to the other one's dimensions
+            (B, n, ..., F): a number, which is rounded to the other one's type; a dense array (..., F) of the dense
+            dimensions after the last variable one, or of the last few of them; one (B, ..., F) for each row of the
+            batch, which is one dimension more; or one of all dimensions that extends 1 in the variable ones. Where an
+            operand extends 1, ragged ones included, that one element is used.
+        b: as `a`, of the same type; one of the two is ragged.
         options: what it is compiled for, once for all lengths and for each number of dimensions and dense extents.
 
     Raises:
-        DataError: no operand is ragged, dimensions do not fit together, lengths differ, or elements are not float32.
+        DataError: no operand is ragged, dimensions do not fit together, lengths differ, or types do.
     """
     what = f"ragged.ops.{op}"
-    arrays = {"a": _read(what, a), "b": _read(what, b)}
-    forms = [form_of(array) for array in arrays.values() if isinstance(array, RaggedArray)]
-    if not forms:
+    read = [each if isinstance(each, _NUMBER) else _read(what, each) for each in (a, b)]
+    batches = [each for each in read if isinstance(each, RaggedArray)]
+    if not batches:
         raise DataError(f"{what}: no operand is ragged", fix="ragged.array(...), or NumPy's own operators")
-    form = forms[0] if len(forms) == 1 else _joined(what, *forms)
-    left, right = (_operand(what, array, form) for array in arrays.values())
-    function = compiled((what, form, left, right), lambda: _program(op, form, left, right), options)
-    result: RaggedArray = function(
-        **{name: array if array.ndim else np.reshape(array, 1) for name, array in arrays.items()}
-    )
+    dtype = float_type(batches[0])
+    form, *others = map(form_of, batches)
+    form = _joined(what, form, *others) if others else form
+    arrays = [np.asarray(each, dtype) if isinstance(each, _NUMBER) else each for each in read]
+    left, right = (_operand(what, array, form) for array in arrays)
+    own = form, left, right, dtype
+    function = compiled((what, *own), lambda: _program(op, *own, options.lanes(dtype)), options)
+    a, b = (array if array.ndim else np.reshape(array, 1) for array in arrays)
+    result: RaggedArray = function(a=a, b=b)
     return result
 
 
 def _read(what: str, value: object) -> RaggedArray | npt.NDArray[Any]:
-    if isinstance(value, bool | int | float | np.number):
-        return np.asarray(value, np.float32)
     if isinstance(value, RaggedArray) or not is_array(value) or getattr(value, "is_nested", False):
         return as_ragged(what, value)
     return read_array(what, value)
@@ -163,7 +166,7 @@ def _dense_operand(what: str, shape: tuple[int, ...], form: Form) -> Operand:
     return Operand(None, tuple(read), tuple(extents))
 
 
-def _program(op: str, form: Form, left: Operand, right: Operand) -> RaggedSchedule:
+def _program(op: str, form: Form, left: Operand, right: Operand, dtype: str, lanes: int) -> RaggedSchedule:
     dims = form.declared()
 
     def declared(name: str, operand: Operand) -> Callable[[tuple[Value, ...]], Value]:
@@ -177,11 +180,11 @@ def _program(op: str, form: Form, left: Operand, right: Operand) -> RaggedSchedu
                 (ragged.dim(f"{name}{k}"), dims[0][1] if extent is None else extent)
                 for k, extent in enumerate(operand.shape)
             ]
-        tensor = ragged.input_tensor(name, own)
+        tensor = ragged.input_tensor(name, own, dtype)
         return lambda at: tensor[tuple(0 if place is None else at[place] for place in operand.places)]
 
     first, second = declared("a", left), declared("b", right)
-    result = ragged.compute(op, dims, lambda *at: COMBINE[op](first(at), second(at)))
+    result = ragged.compute(op, dims, lambda *at: COMBINE[op](first(at), second(at)), dtype)
     s = ragged.Schedule(result)
-    fuse_vectors(s, result, flat=left.form == right.form == form)
+    fuse_vectors(s, result, flat=left.form == right.form == form, lanes=lanes)
     return s

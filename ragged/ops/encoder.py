@@ -9,7 +9,7 @@ from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.ops.activations import Activation, activation
-from ragged.ops.attend import CAUSAL, PLAIN, Attention, attention
+from ragged.ops.attend import CAUSAL, PLAIN, Attention, attention, queries_per_tile
 from ragged.ops.blocks import Normalization, affine, normalized
 from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
@@ -73,7 +73,11 @@ class TransformerEncoderLayer(Module):
         """The compiled function, of `x`."""
         own = (self.hidden, self.heads, self.ff, self.activation, self.norm_first, self.eps)
         flags = (self.bias, self.causal)
-        return self._function("rows", (*own, *flags), lambda: _program(*own, *flags), bound_names)
+
+        def build() -> RaggedSchedule:
+            return _program(*own, *flags, queries_per_tile(self._options))
+
+        return self._function("rows", (*own, *flags), build, bound_names)
 
     def __call__(self, x: object) -> RaggedArray:
         """Return (B, n, hidden) of `x` (B, n, hidden), float32, in memory of the caller's.
@@ -100,6 +104,7 @@ def _program(
     eps: float,
     bias: bool,
     causal: bool,
+    size: int,
 ) -> RaggedSchedule:
     """Return the layer's schedule; tensors have the names of torch's state, with underscores."""
     queries = sequences()
@@ -115,9 +120,8 @@ def _program(
         qkv = product("self_attn_in_proj", rows, hidden, 3 * hidden)
         width = hidden // heads
         reads = (heads_of(qkv, width, part * hidden) for part in range(3))
-        mixed = attention(
-            "mixed", heads, width, queries, queries, *reads, scoring=CAUSAL if causal else PLAIN
-        )
+        scoring = CAUSAL if causal else PLAIN
+        mixed = attention("mixed", heads, width, queries, queries, *reads, size=size, scoring=scoring)
         return qkv, mixed
 
     before = norm("norm1", x) if norm_first else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 import ragged
 from ragged import Lengths, RaggedArray
@@ -13,7 +14,8 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import CompileArgs, Options, compiled
-from ragged.ops.panels import WIDTH, panels_of, version_panels
+from ragged.ops.operands import float_type
+from ragged.ops.panels import panels_of, version_panels
 
 WHAT = "ragged.ops.vgemm"
 Matrices = RaggedArray | Sequence[object]
@@ -23,41 +25,48 @@ def vgemm(a: Matrices, b: Matrices, **compile_args: Unpack[CompileArgs]) -> Ragg
     """Return `a[i] @ b[i]` for each i, a ragged array (batch, m_i, n_i) in memory of the caller's.
 
     Args:
-        a: a ragged array (batch, m_i, k_i), or a list of float32 matrices, which are copied.
-        b: (batch, k_i, n_i), the same.
+        a: a ragged array (batch, m_i, k_i), or a list of matrices, which are copied; of one of the floats
+            (`ragged.ops`), which the result is of too.
+        b: (batch, k_i, n_i), the same, of the same type.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
-        DataError: something is no float32 matrix, or sizes differ that must agree.
+        DataError: something is no matrix, or sizes or types differ that must agree.
     """
-    function = compiled("vgemm", program, Options.of(compile_args))
-    result: RaggedArray = function(A=matrices("a", a), B=matrices("b", b))
+    left, right, options = matrices("a", a), matrices("b", b), Options.of(compile_args)
+    dtype = float_type(left)
+    function = compiled(("vgemm", dtype), lambda: program(options.panel(dtype), dtype), options)
+    result: RaggedArray = function(A=left, B=right)
     return result
 
 
-def program(*, split: bool = True) -> RaggedSchedule:
-    """Return the scheduled operator: inputs `A` and `B`, the products `C`; `split` cuts whole panels apart."""
+def program(width: int, dtype: str = "float32", *, split: bool = True) -> RaggedSchedule:
+    """Return the scheduled operator, in panels of so many columns: inputs `A` and `B`, the products `C`.
+
+    `split` cuts whole panels apart.
+    """
     batch, panel, lane = ragged.dim("batch"), ragged.dim("panel"), ragged.dim("lane")
     rows, columns, inner = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
     m, n, k = (ragged.length_fn(name, over=batch) for name in "mnk")
     size = ragged.size("batches")
-    a = ragged.input_tensor("A", [(batch, size), (rows, m(batch)), (inner, k(batch))])
-    b = ragged.input_tensor("B", [(batch, size), (inner, k(batch)), (columns, n(batch))])
-    outer = [(batch, size), (panel, panels_of(n(batch)))]
+    a = ragged.input_tensor("A", [(batch, size), (rows, m(batch)), (inner, k(batch))], dtype)
+    b = ragged.input_tensor("B", [(batch, size), (inner, k(batch)), (columns, n(batch))], dtype)
+    outer = [(batch, size), (panel, panels_of(n(batch), width))]
     packed = ragged.compute(
         "packed",
-        [*outer, (inner, k(batch)), (lane, WIDTH)],
-        lambda i, p, c, w: ragged.where(p * WIDTH + w < n(i), b[i, c, p * WIDTH + w], 0.0),
+        [*outer, (inner, k(batch)), (lane, width)],
+        lambda i, p, c, w: ragged.where(p * width + w < n(i), b[i, c, p * width + w], 0.0),
     )
     sums = ragged.compute(
         "sums",
-        [*outer, (rows, m(batch)), (lane, WIDTH)],
+        [*outer, (rows, m(batch)), (lane, width)],
         lambda i, p, r, w: ragged.sum(k(i), lambda c: a[i, r, c] * packed[i, p, c, w]),
     )
     product = ragged.compute(
         "C",
-        [*outer, (rows, m(batch)), (lane, ragged.minimum(WIDTH, n(batch) - panel * WIDTH))],
+        [*outer, (rows, m(batch)), (lane, ragged.minimum(width, n(batch) - panel * width))],
         lambda i, p, r, w: sums[i, p, r, w],
+        dtype,
     )
     s = RaggedSchedule(product, name="vgemm")
     s.compute_at(sums, product.loops[2])
@@ -68,7 +77,7 @@ def program(*, split: bool = True) -> RaggedSchedule:
     s.fuse_loops(product.loops[0], product.loops[1])
     s.balance(product.loops[1], m(batch) * k(batch))
     if split:
-        version_panels(s, (packed.loops[2], product.loops[2]), "p", "n(i)")
+        version_panels(s, (packed.loops[2], product.loops[2]), "p", "n(i)", width)
     return s
 
 
@@ -78,17 +87,20 @@ def matrices(name: str, given: Matrices) -> RaggedArray:
         return given.packed()
     if not isinstance(given, Sequence):
         raise DataError(f"{WHAT}: '{name}' is of type {type(given).__name__}", fix="a list of matrices")
-    matrices = [_matrix(f"{WHAT}: '{name}[{place}]'", each) for place, each in enumerate(given)]
+    matrices: list[npt.NDArray[Any]] = []
+    for place, each in enumerate(given):
+        matrices.append(_matrix(f"{WHAT}: '{name}[{place}]'", each, matrices))
     sizes = np.array([each.shape for each in matrices], np.int32).reshape(-1, 2)
     values = np.concatenate([each.reshape(-1) for each in matrices]) if matrices else np.empty(0, np.float32)
     extents = (len(matrices), Lengths((0,), sizes[:, 0]), Lengths((0,), sizes[:, 1]))
     return RaggedArray(values, extents)
 
 
-def _matrix(what: str, given: object) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+def _matrix(what: str, given: object, before: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     if not is_array(given):
         raise DataError(f"{what} is of type {type(given).__name__}, and a matrix is needed")
     array = read_array(what, given)
-    if array.ndim != 2 or array.dtype != np.float32:
-        raise DataError(f"{what} is {array.ndim}-D of {array.dtype}, and a float32 matrix is needed")
+    dtype = before[0].dtype if before else float_type(array)
+    if array.ndim != 2 or array.dtype != dtype:
+        raise DataError(f"{what} is {array.ndim}-D of {array.dtype}, and a {dtype} matrix is needed")
     return array

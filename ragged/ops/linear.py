@@ -14,7 +14,7 @@ from ragged.ops.blocks import Declare, affine
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
-from ragged.ops.operands import as_ragged
+from ragged.ops.operands import as_ragged, float_type
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names
 
@@ -31,14 +31,14 @@ def linear(
     Weights are read as they stand; `Linear` binds them once, in the layout that is best, and is faster.
 
     Args:
-        x: (B, n, inner), float32.
-        weight: (outer, inner), float32, as torch.nn.Linear has it.
-        bias: (outer,), float32, or None.
+        x: (B, n, inner), of one of the floats (`ragged.ops`).
+        weight: (outer, inner), of the same type, as torch.nn.Linear has it.
+        bias: (outer,), of the same type, or None.
         activation: "relu", "gelu" (by the error function) or None.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
-        (B, n, outer), float32.
+        (B, n, outer), of the type of `x`.
 
     Raises:
         DataError: shapes or dtypes do not fit together.
@@ -50,10 +50,11 @@ def linear(
         raise DataError(f"ragged.ops.linear: 'weight' has {matrix.ndim} dimensions, not (outer, inner)")
     outer, inner = matrix.shape
     given = {"linear_weight": matrix} | ({} if bias is None else {"linear_bias": bias})
-    key = ("linear", inner, outer, activation, bias is None)
+    own = inner, outer, activation, bias is not None
+    dtype = float_type(array)
     function = compiled(
-        key,
-        lambda: _program(inner, outer, activation, bias is not None, ragged.input_tensor),
+        ("linear", *own, dtype),
+        lambda: _program(*own, ragged.input_tensor, dtype),
         Options.of(compile_args),
     )
     result: RaggedArray = function(x=array, **given)
@@ -113,8 +114,10 @@ def _checked(name: Activation) -> Activation:
     return name
 
 
-def _program(inner: int, outer: int, act: Activation, bias: bool, declare: Declare) -> RaggedSchedule:
-    x = sequences().rows("x", inner)
+def _program(
+    inner: int, outer: int, act: Activation, bias: bool, declare: Declare, dtype: str = "float32"
+) -> RaggedSchedule:
+    x = sequences().rows("x", inner, dtype)
     result = affine("linear", x, inner, outer, act, bias=bias, declare=declare)
     s = ragged.Schedule(result)
     fuse_rows(s, result)

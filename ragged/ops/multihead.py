@@ -13,7 +13,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.errors import Location, ModelError
-from ragged.ops.attend import CAUSAL, PLAIN, Read, attention
+from ragged.ops.attend import CAUSAL, PLAIN, Read, attention, queries_per_tile
 from ragged.ops.blocks import affine
 from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
@@ -102,7 +102,10 @@ class MultiheadAttention(Module):
             )
         own = self.hidden, self.heads, self.kdim, self.vdim, self.bias, self.causal
         return self._function(
-            mode, own, lambda: _program(mode, *own), lambda state: attention_params(mode, state)
+            mode,
+            own,
+            lambda: _program(mode, *own, queries_per_tile(self._options)),
+            lambda state: attention_params(mode, state),
         )
 
 
@@ -163,7 +166,7 @@ def attention_params(mode: Mode, state: Mapping[str, Array]) -> dict[str, Array]
 
 
 def _program(
-    mode: Mode, hidden: int, heads: int, kdim: int, vdim: int, bias: bool, causal: bool
+    mode: Mode, hidden: int, heads: int, kdim: int, vdim: int, bias: bool, causal: bool, size: int
 ) -> RaggedSchedule:
     width = hidden // heads
     queries = sequences()
@@ -197,6 +200,7 @@ def _program(
         reads["q"],
         reads["k"],
         reads["v"],
+        size=size,
         scoring=CAUSAL if causal else PLAIN,
     )
     result = affine("out", inputs["q"], hidden, hidden, bias=bias, read=mixed.read)

@@ -11,7 +11,7 @@ from ragged.ops.blocks import Declare, normalized
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
-from ragged.ops.operands import as_ragged, width_of
+from ragged.ops.operands import as_ragged, float_type, width_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names
 
@@ -26,14 +26,14 @@ def layer_norm(
     """Return each row of features less its mean, over its deviation, times `weight` and plus `bias`.
 
     Args:
-        x: (B, n, features), float32.
-        weight: (features,), float32, or None.
-        bias: (features,), float32, or None.
+        x: (B, n, features), of one of the floats (`ragged.ops`).
+        weight: (features,), of the same type, or None.
+        bias: (features,), of the same type, or None.
         eps: what is added to the variance.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
-        (B, n, features), float32, in memory of the caller's.
+        (B, n, features) of the type of `x`, in memory of the caller's.
 
     Raises:
         DataError: shapes or dtypes do not fit together.
@@ -42,8 +42,11 @@ def layer_norm(
     width = width_of("ragged.ops.layer_norm: 'x'", array)
     given = {"norm_weight": weight, "norm_bias": bias}
     own = width, float(eps), weight is not None, bias is not None
+    dtype = float_type(array)
     function = compiled(
-        ("layer_norm", *own), lambda: _program(*own, ragged.input_tensor), Options.of(compile_args)
+        ("layer_norm", *own, dtype),
+        lambda: _program(*own, ragged.input_tensor, dtype),
+        Options.of(compile_args),
     )
     result: RaggedArray = function(
         x=array, **{name: value for name, value in given.items() if value is not None}
@@ -92,10 +95,11 @@ class LayerNorm(Module):
         return result
 
 
-def _program(width: int, eps: float, scale: bool, shift: bool, declare: Declare) -> RaggedSchedule:
-    norm = normalized(
-        "norm", sequences().rows("x", width), width, eps, scale=scale, shift=shift, declare=declare
-    )
+def _program(
+    width: int, eps: float, scale: bool, shift: bool, declare: Declare, dtype: str = "float32"
+) -> RaggedSchedule:
+    x = sequences().rows("x", width, dtype)
+    norm = normalized("norm", x, width, eps, scale=scale, shift=shift, declare=declare)
     s = ragged.Schedule(norm.result)
     norm.decide(s)
     fuse_rows(s, norm.result)

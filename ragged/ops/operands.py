@@ -14,6 +14,7 @@ from ragged.errors import DataError
 
 Extent: TypeAlias = int | tuple[int, ...] | None
 """Of a dimension: a number, the outer dimensions that it varies over, or None for the batch, of any size."""
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,16 @@ class Form:
                     outer = tuple(found[k][0] for k in over)
                     found.append((own, ragged.length_fn(f"n{place}", over=outer)(*outer)))
         return found
+
+
+def float_type(value: object) -> str:
+    """Return the type of an array's elements, of which an operator's program is then; "float32" if it is no float.
+
+    Floats of 16 bits are widened to float32 where they are read, and results are rounded where they are stored.
+    """
+    dtype: object = getattr(value, "dtype", None)
+    name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+    return name if name in _FLOATS else "float32"
 
 
 def as_ragged(what: str, value: object, dims: int | None = None) -> RaggedArray:

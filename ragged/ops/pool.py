@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
-import numpy as np
 import numpy.typing as npt
 
 import ragged
@@ -12,11 +11,11 @@ from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.ops.compiled import CompileArgs, Options, compiled
-from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
+from ragged.ops.operands import Form, as_ragged, axis_of, float_type, form_of, without
 from ragged.ops.rows import fuse_rows, reduce_rows
 
 Kind = Literal["sum", "mean", "max"]
-Pooled: TypeAlias = "RaggedArray | npt.NDArray[np.float32]"
+Pooled: TypeAlias = "RaggedArray | npt.NDArray[Any]"
 
 
 def sum_pool(x: object, axis: int = 1, **compile_args: Unpack[CompileArgs]) -> Pooled:
@@ -39,13 +38,13 @@ def pool(kind: Kind, x: object, axis: int, options: Options) -> Pooled:
 
     Args:
         kind: "sum", "mean" or "max".
-        x: a ragged array of any dimensions, float32.
+        x: a ragged array of any dimensions, of one of the floats (`ragged.ops`).
         axis: the dimension; not the batch, nor one that lengths of others depend on.
         options: what it is compiled for.
 
     Returns:
         A ragged array if a dimension still varies, else an array of NumPy's: (B, features) of (B, n, features).
-        float32, in memory of the caller's.
+        Elements are of the type of `x`, in memory of the caller's.
 
     Raises:
         DataError: there is no such dimension, or `x` holds something else.
@@ -54,13 +53,14 @@ def pool(kind: Kind, x: object, axis: int, options: Options) -> Pooled:
     array = as_ragged(what, x)
     form = form_of(array)
     place = axis_of(what, axis, form)
-    function = compiled((what, form, place), lambda: _program(kind, form, place), options)
+    own = form, place, float_type(array)
+    function = compiled((what, *own), lambda: _program(kind, *own), options)
     result: Pooled = function(x=array)
     return result
 
 
-def _program(kind: Kind, form: Form, axis: int) -> RaggedSchedule:
-    x = ragged.input_tensor("x", form.declared())
+def _program(kind: Kind, form: Form, axis: int, dtype: str) -> RaggedSchedule:
+    x = ragged.input_tensor("x", form.declared(), dtype)
     rows, extent = without(x.dims, axis), x.dims[axis].extent
     reduce = ragged.max if kind == "max" else ragged.sum
 
@@ -72,9 +72,10 @@ def _program(kind: Kind, form: Form, axis: int) -> RaggedSchedule:
             kind,
             rows,
             lambda *i: then(reduce(extent, lambda j: x[(*i[:axis], j, *i[axis:])])),
+            dtype,
         )
         return ragged.Schedule(result)
-    made = reduce_rows(kind, rows, extent, lambda *i: x[i], reduce, then)
+    made = reduce_rows(kind, rows, extent, lambda *i: x[i], reduce, then, dtype)
     s = ragged.Schedule(made.result)
     for part in made.parts:
         s.compute_at(part, made.result.loops[axis - 1])

@@ -10,6 +10,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.ops.compiled import CompileArgs, Options, compiled
+from ragged.ops.operands import float_type
 
 
 def matmul(
@@ -21,14 +22,15 @@ def matmul(
     out: Any = None,
     **compile_args: Unpack[CompileArgs],
 ) -> Any:
-    """Return the product of two float32 matrices, (M, N), in memory of the caller's and of the kind of `a` or `b`.
+    """Return the product of two matrices, (M, N), in memory of the caller's and of the kind of `a` or `b`.
 
     Args:
-        a: (M, K), or (K, M) if transposed: an array of NumPy, torch or another library with DLPack.
-        b: (K, N), or (N, K) if transposed.
+        a: (M, K), or (K, M) if transposed: an array of NumPy, torch or another library with DLPack, of one of the
+            floats (`ragged.ops`).
+        b: (K, N), or (N, K) if transposed, of the same type.
         transpose_a: whether `a` is given transposed.
         transpose_b: whether `b` is given transposed.
-        out: an array (M, N) that the product is written into, and which is returned.
+        out: an array (M, N) of their type that the product is written into, and which is returned.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
@@ -38,7 +40,7 @@ def matmul(
         >>> scores = matmul(q, k, transpose_b=True)
     """
     transposed = bool(transpose_a), bool(transpose_b)
-    return _function("matmul", transposed, Options.of(compile_args))(a=a, b=b, out=out)
+    return _function("matmul", transposed, float_type(a), Options.of(compile_args))(a=a, b=b, out=out)
 
 
 def batch_matmul(
@@ -56,21 +58,28 @@ def batch_matmul(
         >>> scores = batch_matmul(queries, keys, transpose_b=True)
     """
     transposed = bool(transpose_a), bool(transpose_b)
-    return _function("batch_matmul", transposed, Options.of(compile_args))(a=a, b=b, out=out)
+    return _function("batch_matmul", transposed, float_type(a), Options.of(compile_args))(a=a, b=b, out=out)
 
 
-def _function(name: str, transposed: tuple[bool, bool], options: Options) -> ragged.RaggedFunction:
+def _function(
+    name: str, transposed: tuple[bool, bool], dtype: str, options: Options
+) -> ragged.RaggedFunction:
     """Return the function that computes one product, or those of a batch, compiled once a process."""
     a, b = transposed
     return compiled(
-        (name, *transposed),
-        lambda: product_program(name, batch=name == "batch_matmul", transpose_a=a, transpose_b=b),
+        (name, *transposed, dtype),
+        lambda: product_program(name, dtype, batch=name == "batch_matmul", transpose_a=a, transpose_b=b),
         options,
     )
 
 
 def product_program(
-    name: str, *, batch: bool = False, transpose_a: bool = False, transpose_b: bool = False
+    name: str,
+    dtype: str = "float32",
+    *,
+    batch: bool = False,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
 ) -> RaggedSchedule:
     """Return the operator: inputs `a` and `b` of symbolic sizes, and their product."""
     outer, row, column, inner = (ragged.dim(each) for each in ("batch", "row", "column", "inner"))
@@ -78,7 +87,7 @@ def product_program(
     first = [(outer, ragged.size("B"))] if batch else []
 
     def tensor(own: str, *dims: RaggedDim) -> RaggedTensor:
-        return ragged.input_tensor(own, [*first, *((dim, extents[dim]) for dim in dims)])
+        return ragged.input_tensor(own, [*first, *((dim, extents[dim]) for dim in dims)], dtype)
 
     a = tensor("a", inner, row) if transpose_a else tensor("a", row, inner)
     b = tensor("b", column, inner) if transpose_b else tensor("b", inner, column)
@@ -95,4 +104,4 @@ def product_program(
         return ragged.sum(inner, term)
 
     dims = [*first, (row, extents[row]), (column, extents[column])]
-    return RaggedSchedule(ragged.compute("product", dims, element), name=name)
+    return RaggedSchedule(ragged.compute("product", dims, element, dtype), name=name)

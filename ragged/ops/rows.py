@@ -12,7 +12,11 @@ from ragged.api.values import Value, lift
 from ragged.transform.loops.split import Tail
 
 LANES = 16
-"""Floats of a vector."""
+"""Partial results of a row of unknown extent: as many as the largest vectors have floats.
+
+This number, `WIDEST` and `_FOLDED` are the order of a sum, and so the bits of a result: the same on all machines, some
+of which compute them in several vectors.
+"""
 WIDEST = 64
 """The most partial results of a row: enough for several vectors to be under way at once."""
 _FOLDED = (16, 4)
@@ -58,15 +62,17 @@ def reduce_rows(
     read: Callable[..., Value],
     reduce: Reduce = ragged.sum,
     then: Callable[[Value], Value] = lambda x: x,
+    dtype: str | None = None,
 ) -> RowReduction:
     """Compute `then(reduce(extent, read(*row, j)))` for each row, from partial reductions of the elements of a lane.
 
-    `read` gives the element at a row's indices and the place in it.
+    `read` gives the element at a row's indices and the place in it. `dtype` is that of the result, None for what it is
+    computed in.
     """
     lanes = lanes_of(extent)
     if lanes == 1:
         return RowReduction(
-            ragged.compute(name, rows, lambda *at: then(reduce(extent, lambda j: read(*at, j)))), ()
+            ragged.compute(name, rows, lambda *at: then(reduce(extent, lambda j: read(*at, j))), dtype), ()
         )
     whole, rest = lift(extent) // lanes, lift(extent) % lanes
     known = known_extent(extent)
@@ -91,7 +97,7 @@ def reduce_rows(
             both = ragged.maximum(both, ends) if reduce is ragged.max else both + ends
         return then(both)
 
-    return RowReduction(ragged.compute(name, rows, total), tuple(reversed(sides)))
+    return RowReduction(ragged.compute(name, rows, total, dtype), tuple(reversed(sides)))
 
 
 def _folded(
@@ -111,8 +117,8 @@ def fuse_rows(s: RaggedSchedule, *tensors: RaggedTensor) -> None:
         s.fuse_loops(tensor.loops[0], tensor.loops[1])
 
 
-def fuse_vectors(s: RaggedSchedule, tensor: RaggedTensor, *, flat: bool) -> None:
-    """Schedule the loops of an elementwise operator for equal shares of workers and full vectors.
+def fuse_vectors(s: RaggedSchedule, tensor: RaggedTensor, *, flat: bool, lanes: int) -> None:
+    """Schedule the loops of an elementwise operator for equal shares of workers and full vectors, of so many `lanes`.
 
     The last dimension may vary. With `flat` all operands have the layout of the result: then one loop runs over the
     elements of all rows.
@@ -122,6 +128,6 @@ def fuse_vectors(s: RaggedSchedule, tensor: RaggedTensor, *, flat: bool) -> None
             fuse_rows(s, tensor)
     elif flat and len(tensor.dims) == 2:
         fused = s.fuse_loops(tensor.loops[0], tensor.loops[1])
-        s.vectorize(s.split_loop(fused, LANES, Tail.PEEL)[1])
+        s.vectorize(s.split_loop(fused, lanes, Tail.PEEL)[1])
     elif len(tensor.dims) > 2:
         fuse_rows(s, tensor)

@@ -16,10 +16,10 @@ from ragged.api.tensors import DimLike
 from ragged.api.values import Value
 from ragged.data.read import read_array
 from ragged.errors import DataError
-from ragged.ops.attend import Adjust, Read, Scoring, attention
+from ragged.ops.attend import Adjust, Read, Scoring, attention, queries_per_tile
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import Sequences, sequences
-from ragged.ops.operands import as_ragged
+from ragged.ops.operands import as_ragged, float_type
 
 _WHAT = "ragged.ops.scaled_dot_product_attention"
 
@@ -40,6 +40,7 @@ class _Form:
     mask: bool | None
     alibi: bool
     rope: bool
+    dtype: str
 
 
 def _is_pair(given: object) -> bool:
@@ -72,18 +73,18 @@ def scaled_dot_product_attention(
     computed (CoRa, appendix D.3).
 
     Args:
-        query: (B, n, heads, width), or (B, n, width) of one head; float32.
+        query: (B, n, heads, width), or (B, n, width) of one head; of one of the floats (`ragged.ops`).
         key: the same with lengths m of its own.
         value: as `key`, of its lengths.
         causal: whether later places are hidden: a place sees those up to its own.
         window: how many places before and after its own a place sees, (before, after); None for all of them.
         scale: what products are multiplied by; 1 / sqrt(width) if None.
-        bias: added to the scaled products: (B, n, m), or (B, heads, n, m) with other numbers for each head; float32.
-            Lists of B arrays (n, m), or (heads, n, m), will do.
+        bias: added to the scaled products: (B, n, m), or (B, heads, n, m) with other numbers for each head; of
+            the type of `query`, as all but `mask` are. Lists of B arrays (n, m), or (heads, n, m), will do.
         mask: where True, the key is seen: bool, of one of these shapes.
-        alibi: slopes (heads,), float32: `alibi[h] * abs(t - u)` is subtracted (Press et al., ICLR 2022).
-        rope: the tables (cos, sin), each (places, width / 2) float32, of rotary embeddings (Su et al., 2021): features
-            d and d + width / 2 of a query or key at place t are rotated by the angle of [t, d].
+        alibi: slopes (heads,): `alibi[h] * abs(t - u)` is subtracted (Press et al., ICLR 2022).
+        rope: the tables (cos, sin), each (places, width / 2), of rotary embeddings (Su et al., 2021): features d and
+            d + width / 2 of a query or key at place t are rotated by the angle of [t, d].
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
@@ -141,8 +142,10 @@ def scaled_dot_product_attention(
         read["mask"].ndim == 4 if "mask" in read else None,
         alibi is not None,
         rope is not None,
+        float_type(read["query"]),
     )
-    function = compiled((_WHAT, form), lambda: _program(form), Options.of(compile_args))
+    options = Options.of(compile_args)
+    function = compiled((_WHAT, form), lambda: _program(form, queries_per_tile(options, form.dtype)), options)
     flat: RaggedArray = function(**read, **arrays)
     return ragged.array(flat.values, extents=(*flat.extents[:2], *inner))
 
@@ -160,14 +163,24 @@ def _of_heads(name: str, given: object) -> object:
     return ragged.array(values, extents=(len(arrays), len(arrays[0]), rows, columns))
 
 
-def _program(form: _Form) -> RaggedSchedule:
+def _program(form: _Form, size: int) -> RaggedSchedule:
     queries = sequences()
     keys = sequences("_keys", queries.batch, queries.size)
     reads = [_features(form, of, name) for of, name in ((queries, "query"), (keys, "key"), (keys, "value"))]
     if form.rope:
-        reads[:2] = _rotated(form.width, reads[:2])
+        reads[:2] = _rotated(form, reads[:2])
     scoring = Scoring(form.before, form.after, form.scale, _adjust(form, queries, keys))
-    result = attention("attention", form.heads or 1, form.width, queries, keys, *reads, scoring=scoring)
+    result = attention(
+        "attention",
+        form.heads or 1,
+        form.width,
+        queries,
+        keys,
+        *reads,
+        size=size,
+        scoring=scoring,
+        dtype=form.dtype,
+    )
     s = ragged.Schedule(result.result)
     result.decide(s)
     result.arrange(s)
@@ -180,15 +193,16 @@ def _heads(form: _Form, apart: bool) -> list[DimLike]:
 
 def _features(form: _Form, of: Sequences, name: str) -> Read:
     apart = form.heads is not None
-    tensor = ragged.input_tensor(name, [*of.dims, *_heads(form, apart), (ragged.dim("place"), form.width)])
+    dims = [*of.dims, *_heads(form, apart), (ragged.dim("place"), form.width)]
+    tensor = ragged.input_tensor(name, dims, form.dtype)
     return lambda b, t, h, d: tensor[b, t, h, d] if apart else tensor[b, t, d]
 
 
-def _rotated(width: int, reads: Sequence[Read]) -> list[Read]:
+def _rotated(form: _Form, reads: Sequence[Read]) -> list[Read]:
     """Return how elements of rows that are rotated by their places' angles are read."""
-    half = width // 2
+    width, half = form.width, form.width // 2
     table: list[DimLike] = [(ragged.dim("at"), ragged.size("places")), (ragged.dim("pair"), half)]
-    cos, sin = ragged.input_tensor("cos", table), ragged.input_tensor("sin", table)
+    cos, sin = (ragged.input_tensor(name, table, form.dtype) for name in ("cos", "sin"))
 
     def rotated(x: Read) -> Read:
         def element(b: Value, t: Value, h: Value, d: Value) -> Value:
@@ -210,11 +224,11 @@ def _adjust(form: _Form, queries: Sequences, keys: Sequences) -> Adjust | None:
         return lambda b, h, t, u: tensor[b, h, t, u] if apart else tensor[b, t, u]
 
     if form.bias is not None:
-        bias = declared("bias", form.bias, "float32")
+        bias = declared("bias", form.bias, form.dtype)
         steps.append(lambda score, *at: score + bias(*at))
     if form.alibi:
-        slopes = ragged.input_tensor("alibi", _heads(form, apart=True))
-        steps.append(lambda score, b, h, t, u: score - slopes[h] * ragged.cast(abs(t - u), "float32"))
+        slopes = ragged.input_tensor("alibi", _heads(form, apart=True), form.dtype)
+        steps.append(lambda score, b, h, t, u: score - slopes[h] * ragged.cast(abs(t - u), score.dtype))
     if form.mask is not None:
         mask = declared("mask", form.mask, "bool")
         steps.append(lambda score, *at: ragged.where(mask(*at), score, float("-inf")))

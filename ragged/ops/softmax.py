@@ -9,7 +9,7 @@ from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.ops.compiled import CompileArgs, Options, compiled
-from ragged.ops.operands import Form, as_ragged, axis_of, form_of, without
+from ragged.ops.operands import Form, as_ragged, axis_of, float_type, form_of, without
 from ragged.ops.rows import RowReduction, fuse_rows, reduce_rows
 
 
@@ -19,7 +19,7 @@ def softmax(x: object, axis: int = -1, **compile_args: Unpack[CompileArgs]) -> R
     The largest element is taken off first. What is all minus infinity gives NaN, as in torch.
 
     Args:
-        x: a ragged array of any dimensions, float32.
+        x: a ragged array of any dimensions, of one of the floats (`ragged.ops`), which the result is of too.
         axis: the dimension that sums to 1, variable or not, but the batch and those that lengths depend on: for
             attention scores (B, n, m) the last one, for (B, n, F) the features, or with axis=1 each sequence.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
@@ -30,13 +30,14 @@ def softmax(x: object, axis: int = -1, **compile_args: Unpack[CompileArgs]) -> R
     array = as_ragged("ragged.ops.softmax", x)
     form = form_of(array)
     place = axis_of("ragged.ops.softmax", axis, form)
-    function = compiled(("softmax", form, place), lambda: _program(form, place), Options.of(compile_args))
+    own = form, place, float_type(array)
+    function = compiled(("softmax", *own), lambda: _program(*own), Options.of(compile_args))
     result: RaggedArray = function(x=array)
     return result
 
 
-def _program(form: Form, axis: int) -> RaggedSchedule:
-    x = ragged.input_tensor("x", form.declared())
+def _program(form: Form, axis: int, dtype: str) -> RaggedSchedule:
+    x = ragged.input_tensor("x", form.declared(), dtype)
     rows = without(x.dims, axis)
     extent = x.dims[axis].extent
     last = axis == len(x.dims) - 1
@@ -61,7 +62,7 @@ def _program(form: Form, axis: int) -> RaggedSchedule:
             ragged.compute("total", rows, lambda *i: 1.0 / ragged.sum(extent, lambda j: weights[at(i, j)])),
             (),
         )
-    result = ragged.compute("softmax", x.dims, lambda *i: weights[i] * total.result[row_of(i)])
+    result = ragged.compute("softmax", x.dims, lambda *i: weights[i] * total.result[row_of(i)], dtype)
     s = ragged.Schedule(result)
     for part in (total.result, *total.parts, weights, most.result, *most.parts):
         s.compute_at(part, result.loops[axis - 1])

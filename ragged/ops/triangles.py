@@ -13,6 +13,7 @@ from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.elementwise import COMBINE
+from ragged.ops.operands import float_type
 from ragged.ops.rows import fuse_vectors
 from ragged.ops.trmm import triangle_of
 
@@ -33,15 +34,15 @@ def tradd(a: Any, b: Any, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
 
     Args:
         a: a triangle, a ragged array of extents (n, i + 1) as `triangle` makes it; or a dense matrix (n, n), of which
-            nothing above the diagonal is read; float32.
-        b: the same.
+            nothing above the diagonal is read; of one of the floats (`ragged.ops`).
+        b: the same, of the same type.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
-        A triangle, float32, in memory of the caller's.
+        A triangle of the type of `a`, in memory of the caller's.
 
     Raises:
-        DataError: an operand is neither, they differ in n, or elements are not float32.
+        DataError: an operand is neither, they differ in n or in type, or elements are no floats.
     """
     return _combined("add", a, b, Options.of(compile_args))
 
@@ -55,7 +56,9 @@ def _combined(op: str, a: Any, b: Any, options: Options) -> RaggedArray:
     what = f"ragged.ops.tr{op}"
     left, right = _read(what, a), _read(what, b)
     dense = not isinstance(left, RaggedArray), not isinstance(right, RaggedArray)
-    function = compiled((what, dense), lambda: _program(op, *dense), options)
+    dtype = float_type(left)
+    own = *dense, dtype
+    function = compiled((what, *own), lambda: _program(op, *own, options.lanes(dtype)), options)
     result: RaggedArray = function(a=left, b=right)
     return result
 
@@ -74,18 +77,18 @@ def _square(what: str, array: Any) -> Any:
     return array
 
 
-def _program(op: str, dense_a: bool, dense_b: bool) -> RaggedSchedule:
+def _program(op: str, dense_a: bool, dense_b: bool, dtype: str, lanes: int) -> RaggedSchedule:
     row, column, n = ragged.dim("row"), ragged.dim("column"), ragged.size("n")
 
     def operand(name: str, dense: bool) -> RaggedTensor:
-        return ragged.input_tensor(name, [(row, n), (column, n if dense else row + 1)])
+        return ragged.input_tensor(name, [(row, n), (column, n if dense else row + 1)], dtype)
 
     a, b = operand("a", dense_a), operand("b", dense_b)
 
     def element(i: Value, j: Value) -> Value:
         return COMBINE[op](a[i, j], b[i, j])
 
-    result = ragged.compute(f"tr{op}", [(row, n), (column, row + 1)], element)
+    result = ragged.compute(f"tr{op}", [(row, n), (column, row + 1)], element, dtype)
     s = ragged.Schedule(result)
-    fuse_vectors(s, result, flat=not (dense_a or dense_b))
+    fuse_vectors(s, result, flat=not (dense_a or dense_b), lanes=lanes)
     return s

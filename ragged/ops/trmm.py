@@ -14,14 +14,17 @@ from ragged.api.values import Value
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ops.compiled import CompileArgs, Options, compiled
-from ragged.ops.panels import WIDTH, cut_panels, panels_of, version_panels
+from ragged.ops.operands import float_type
+from ragged.ops.panels import cut_panels, panels_of, version_panels
 from ragged.runtime.team import check_workers
 
 WHAT = "ragged.ops.trmm"
 ROWS = 6
 """Rows that are computed together: the sums up to the first one's diagonal are of one length for all of them.
 
-Six take 0.90 of what four do at 1024, where a panel is read from the second cache for each few rows.
+Where sums are split is their order: the number is the same on all machines, and all that `panel_vectors` knows have
+registers for as many rows of a panel. Six take 0.90 of what four do at 1024, where a panel is read from the second
+cache for each few rows.
 """
 
 _PANELS_PER_WORKER = 8
@@ -31,17 +34,17 @@ A panel that only one worker reads stays in that one's second cache, from which 
 """
 
 
-def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.NDArray[np.float32]:
+def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.NDArray[Any]:
     """Return `tril(lower) @ b`, (n, m), in memory of the caller's.
 
     Args:
-        lower: (n, n) float32, of which what is above the diagonal is not read; or a ragged array with the i + 1
-            elements up to the diagonal in row i.
-        b: (n, m) float32.
+        lower: (n, n), of which what is above the diagonal is not read; or a ragged array with the i + 1 elements up to
+            the diagonal in row i; of one of the floats (`ragged.ops`), which the result is of too.
+        b: (n, m), of the same type.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Raises:
-        DataError: something is no float32 matrix, or sizes differ that must agree.
+        DataError: something is no matrix, or sizes or types differ that must agree.
     """
     if not is_array(b):
         raise DataError(f"{WHAT}: 'b' is of type {type(b).__name__}, and a matrix is needed")
@@ -49,17 +52,26 @@ def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.N
     triangle = isinstance(lower, RaggedArray)
     if not triangle and not is_array(lower):
         raise DataError(f"{WHAT}: 'lower' is of type {type(lower).__name__}, and a matrix is needed")
-    options = Options.of(compile_args)
-    panels, workers = -(-right.shape[-1] // WIDTH), check_workers(options.threads)
+    options, dtype = Options.of(compile_args), float_type(right)
+    width = options.panel(dtype)
+    panels, workers = -(-right.shape[-1] // width), check_workers(options.threads)
     whole = workers == 1 or panels >= _PANELS_PER_WORKER * workers
-    function = compiled(("trmm", triangle, whole), lambda: program(triangle=triangle, whole=whole), options)
+    function = compiled(
+        ("trmm", triangle, whole, dtype),
+        lambda: program(width, dtype, triangle=triangle, whole=whole),
+        options,
+    )
     given = lower.packed() if isinstance(lower, RaggedArray) else read_array(f"{WHAT}: 'lower'", lower)
-    result: npt.NDArray[np.float32] = function(L=given, B=right)
+    result: npt.NDArray[Any] = function(L=given, B=right)
     return result
 
 
-def program(*, triangle: bool = False, whole: bool = True) -> RaggedSchedule:
-    """Return the scheduled operator: inputs `L` and `B`, the product `C`; `triangle` says how `L` is stored.
+def program(
+    width: int, dtype: str = "float32", *, triangle: bool = False, whole: bool = True
+) -> RaggedSchedule:
+    """Return the scheduled operator, in panels of so many columns: inputs `L` and `B`, the product `C`.
+
+    `triangle` says how `L` is stored.
 
     Sums of six rows run together up to the diagonal's block (operation splitting of the reduction); what is left of
     them is a block of six by six, with zeros above the diagonal. Workers share out the panels; unless panels are
@@ -68,26 +80,26 @@ def program(*, triangle: bool = False, whole: bool = True) -> RaggedSchedule:
     n, m = ragged.size("n"), ragged.size("m")
     rows, columns, inner = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
     panel, tile, row, lane = ragged.dim("panel"), ragged.dim("tile"), ragged.dim("row"), ragged.dim("lane")
-    left = ragged.input_tensor("L", [(rows, n), (inner, rows + 1 if triangle else n)])
-    b = ragged.input_tensor("B", [(inner, n), (columns, m)])
-    tiles = [(panel, panels_of(m)), (tile, (n + (ROWS - 1)) // ROWS)]
+    left = ragged.input_tensor("L", [(rows, n), (inner, rows + 1 if triangle else n)], dtype)
+    b = ragged.input_tensor("B", [(inner, n), (columns, m)], dtype)
+    tiles = [(panel, panels_of(m, width)), (tile, (n + (ROWS - 1)) // ROWS)]
 
     def at(t: Value, r: Value) -> Value:
         return ragged.minimum(t * ROWS + r, n - 1)
 
     packed = ragged.compute(
         "packed",
-        [tiles[0], (inner, n), (lane, WIDTH)],
-        lambda p, c, w: ragged.where(p * WIDTH + w < m, b[c, p * WIDTH + w], 0.0),
+        [tiles[0], (inner, n), (lane, width)],
+        lambda p, c, w: ragged.where(p * width + w < m, b[c, p * width + w], 0.0),
     )
     sums = ragged.compute(
         "sums",
-        [*tiles, (row, ROWS), (lane, WIDTH)],
+        [*tiles, (row, ROWS), (lane, width)],
         lambda p, t, r, w: ragged.sum(t * ROWS, lambda c: left[at(t, r), c] * packed[p, c, w]),
     )
     corner = ragged.compute(
         "corner",
-        [*tiles, (row, ROWS), (lane, WIDTH)],
+        [*tiles, (row, ROWS), (lane, width)],
         lambda p, t, r, w: ragged.sum(
             ROWS,
             lambda c: (
@@ -101,9 +113,10 @@ def program(*, triangle: bool = False, whole: bool = True) -> RaggedSchedule:
         [
             *tiles,
             (row, ragged.minimum(ROWS, n - tile * ROWS)),
-            (lane, ragged.minimum(WIDTH, m - panel * WIDTH)),
+            (lane, ragged.minimum(width, m - panel * width)),
         ],
         lambda p, t, r, w: sums[p, t, r, w] + corner[p, t, r, w],
+        dtype,
     )
     s = RaggedSchedule(product, name="trmm")
     s.compute_at(corner, product.loops[1])
@@ -115,12 +128,12 @@ def program(*, triangle: bool = False, whole: bool = True) -> RaggedSchedule:
     s.fuse_dimensions(d[1], d[2])
     s.fuse_dimensions(d[0], d[3])
     if whole:
-        cut_panels(s, product.loops[0], "m")
+        cut_panels(s, product.loops[0], "m", width)
     else:
         s.fuse_loops(product.loops[0], product.loops[1])
         s.balance(product.loops[1], tile * ROWS + 2 * ROWS)
         s.fuse_loops(packed.loops[0], packed.loops[1])
-        version_panels(s, (packed.loops[2], product.loops[2]), "p", "m")
+        version_panels(s, (packed.loops[2], product.loops[2]), "p", "m", width)
     return s
 
 

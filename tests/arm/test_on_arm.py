@@ -14,6 +14,7 @@ import pytest
 import cortex
 import ragged
 from cortex import ra
+from ragged.compiled.target_machine import machine_of
 from ragged.errors import DataError
 from ragged.ir.parser import parse
 from ragged.ops import compiled as kept
@@ -99,7 +100,11 @@ def called(operator, target, cpu):
     def compile_for_arm(schedule, params=None, **_):
         return emulated(real(schedule, params, target=target, threads=2), cpu=cpu)
 
-    with patch.object(ragged, "compile", compile_for_arm), patch.object(kept, "_kept", {}):
+    with (
+        patch.object(ragged, "compile", compile_for_arm),
+        patch.object(kept, "_kept", {}),
+        patch.object(kept.Options, "machine", machine_of(target)),
+    ):
         return operator()
 
 

@@ -14,6 +14,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import Kind, RaggedTensor
 from ragged.ops import compiled as kept
 from ragged.ops.module import Module
+from ragged.processors import PROCESSORS
 from tests.ragged.api.running import Data
 from tests.ragged.ops.batches import matrices, normal, rows, weights
 
@@ -62,7 +63,11 @@ def outputs_of(operator: str) -> tuple[RaggedTensor, ...]:
     def compiled(schedule: RaggedSchedule, *_: object, **__: object) -> object:
         raise _Built(schedule)
 
-    with patch.object(ragged, "compile", compiled), patch.object(kept, "_kept", {}):
+    with (
+        patch.object(ragged, "compile", compiled),
+        patch.object(kept, "_kept", {}),
+        patch.object(kept.Options, "machine", PROCESSORS["x86-64-v4"]),  # the same programs on every machine
+    ):
         try:
             CALLS[operator]()
         except _Built as built:

@@ -58,8 +58,10 @@ def test_matrices_that_do_not_fit():
         matmul(drawn(5, 8), drawn(9, 5))
     with pytest.raises(DataError, match="batch_matmul: 'a' has 2 dimensions, not 3"):
         batch_matmul(drawn(5, 8), drawn(1, 8, 5))
-    with pytest.raises(DataError, match="'a' holds float64"):
+    with pytest.raises(DataError, match="'b' holds float32, not float64"):
         matmul(np.zeros((2, 2)), np.zeros((2, 2), np.float32))
+    with pytest.raises(DataError, match="'a' holds int64, not float32"):
+        matmul(np.zeros((2, 2), np.int64), np.zeros((2, 2), np.float32))
 
 
 @pytest.mark.parametrize("activation", [None, "relu", "gelu"])

@@ -72,6 +72,10 @@ def test_sizes_that_do_not_agree():
 def test_what_is_no_matrix():
     with pytest.raises(DataError, match=r"'a\[0\]' is 1-D of float32, and a float32 matrix is needed"):
         vgemm([drawn(0, 2)], [drawn(0, 2, 2)])
+    with pytest.raises(DataError, match=r"'b\[1\]' is 2-D of float32, and a float64 matrix is needed"):
+        vgemm([drawn(0, 2, 2).astype(np.float64)] * 2, [drawn(0, 2, 2).astype(np.float64), drawn(0, 2, 2)])
+    with pytest.raises(DataError, match=r"'a\[0\]' is 2-D of int64, and a float32 matrix is needed"):
+        vgemm([np.ones((2, 2), np.int64)], [drawn(0, 2, 2)])
     with pytest.raises(DataError, match="'b' is of type str, and a matrix is needed"):
         trmm(drawn(0, 2, 2), "b")
 
@@ -91,7 +95,7 @@ def shared(function, lengths, **sizes):
 @pytest.mark.parametrize("sizes", [[(1408, 1408, 1408)], [(70 * k, 64 * k, 90) for k in (7, 1, 1, 3)]])
 def test_the_work_of_products_is_shared_out_by_panels(sizes, workers):
     """The panels of all products are one sequence; a worker has its part of the multiply-adds, but for one panel."""
-    function = ragged.compile(gemm.program(), threads=workers)
+    function = ragged.compile(gemm.program(64), threads=workers)
     panels = [m * k for m, n, k in sizes for _ in range(-(-n // 64))]
     shares = shared(
         function, {"m": [m for m, _, _ in sizes], "n": [n for _, n, _ in sizes], "k": [k for *_, k in sizes]}
@@ -106,7 +110,7 @@ def test_the_work_of_products_is_shared_out_by_panels(sizes, workers):
 @pytest.mark.parametrize("m", [1, 64, 100])
 def test_the_work_of_a_triangle_is_shared_out_by_rows_of_all_panels(m):
     program = sys.modules["ragged.ops.trmm"].program
-    function = ragged.compile(program(whole=False), threads=4)
+    function = ragged.compile(program(64, whole=False), threads=4)
     shares = shared(function, {}, n=600, m=m)
     blocks = [6 * (block + 2) for _ in range(-(-m // 64)) for block in range(100)]
     loads = [sum(blocks[low:high]) for low, high in pairwise(shares)]
