@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from cortex.compiler.function import RecursiveFunction, RecursiveParts
 from cortex.compiler.options import DEFAULT, RecursionOptions, check_schedule, scheduled
+from cortex.compiler.recursion_rules import recursion_rules
 from cortex.compiler.scheduled_loops import Keep, ScheduledLoops
 from cortex.compiler.signature import signature_of
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
@@ -130,6 +131,7 @@ def compile(
         recursion,
         lowered,
         options.of_recursion(),
+        recursion_rules(recursion, options, default=isinstance(given, Model)),
         keep_nodes=keep == "nodes",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has memory and blocks for any number of nodes
         children=children,

@@ -36,10 +36,15 @@ class RecursionOptions(loops.ScheduleOptions):
     )
     refactor: tuple[str, ...] = field(
         default=(),
-        metadata={"why": "a product for each node is more work than one for the sum of its children"},
+        metadata={
+            "why": "a product for each node is more work than one for the sum of its children, and a barrier more"
+        },
     )
     unroll: int = field(
-        default=0, metadata={"why": "nodes of one height share what they load of the weights"}
+        default=0,
+        metadata={
+            "why": "a node below the top of a step loads the weights for itself, the largest term of its cost"
+        },
     )
     max_batch_nodes: int | None = field(
         default=None, metadata={"why": "what is computed at the nodes of a level stays in a cache"}

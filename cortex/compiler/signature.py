@@ -13,6 +13,7 @@ from ragged.compiled.operations import operations_per_iteration
 from ragged.compiled.signature import Parameter, Signature
 from ragged.ir.buffer_size import bytes_of
 from ragged.ir.program import Program
+from ragged.ir.rule_record import RuleRecord, rules_to_json
 from ragged.runtime.executable import Executable
 
 _LARGEST = 2**31 - 1
@@ -57,15 +58,17 @@ def signature_of(
     schedule: RecursionSchedule,
     program: Program,
     notes: Iterable[str] = (),
+    rules: Iterable[RuleRecord] = (),
     *,
     keep_nodes: bool,
     whole_heights: bool,
     children: str | tuple[str, ...] | None,
     payloads: Mapping[str, str] | None,
 ) -> RecursiveSignature:
-    """Return the signature of a schedule's model; `program` is what it is lowered to, `notes` go before the log.
+    """Return the signature of a schedule's model; `program` is what it is lowered to.
 
-    With `whole_heights` batches are as large as the structures' heights.
+    `notes` go before the schedule's log, `rules` before those of the loops. With `whole_heights` batches are as
+    large as the structures' heights.
     """
     model = schedule.model
     plan = schedule.plan(roots_alone=not keep_nodes)
@@ -79,6 +82,7 @@ def signature_of(
         texts={
             "ra": repr(model),
             "schedule": "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),
+            "decisions": rules_to_json(rules),
         },
         plan=replace(plan, widest=None) if whole_heights else plan,
         outputs=(*model.results, *model.heads, *model.after),

@@ -11,6 +11,7 @@ from cortex.ra.lower.inputs import independent
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor
 from cortex.ra.walk import subexpressions
+from ragged.errors import Location, ScheduleError
 
 CACHE = 1 << 21
 """The bytes of a core's second-level cache."""
@@ -56,3 +57,13 @@ def _looks_up(indices: Iterable[object]) -> bool:
 def _bytes(tensor: ModelTensor) -> int:
     """Return the bytes of a tensor at one node, or in all if it has no dimension N."""
     return prod(extent for extent in tensor.shape if isinstance(extent, int)) * tensor.dtype.bytes
+
+
+def check_max_batch_nodes(max_batch_nodes: object, at: Location | None) -> None:
+    """Raise a `ScheduleError` unless `max_batch_nodes` is a number of nodes, or None."""
+    if max_batch_nodes is not None and (type(max_batch_nodes) is not int or max_batch_nodes < 1):
+        raise ScheduleError(
+            f"dynamic_batch: max_batch_nodes={max_batch_nodes!r} is no number of nodes",
+            at=at,
+            fix="a whole number from 1 on, or None for any number",
+        )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from cortex.ilir.plan import Plan
 from cortex.ra.base import ModelTensor
-from cortex.ra.batch_nodes import default_max_batch_nodes
+from cortex.ra.batch_nodes import check_max_batch_nodes, default_max_batch_nodes
 from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.expr import DenseReduce
 from cortex.ra.lower import LoweredModel, LoweringOptions, hoistable, lower, scheduled_plan
@@ -24,6 +23,7 @@ from cortex.ra.walk import subexpressions
 from ragged.errors import Location, ScheduleError
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
+from ragged.ir.rule_record import Refusal
 
 
 class RecursionSchedule:
@@ -46,6 +46,7 @@ class RecursionSchedule:
         self._log: tuple[str, ...] = ()
         self._current: dict[ModelTensor, ModelTensor] = {}
         self._finite: frozenset[InputTensor] = frozenset()
+        self.refused: tuple[Refusal, ...] = ()  # what the default schedule tried
 
     def _apply(self, call: str, **changes: Any) -> None:
         """Change options by a primitive, and log its call."""
@@ -72,12 +73,7 @@ class RecursionSchedule:
         at = Location.capture()
         if self._options.batched:
             raise _repeated("dynamic_batch: the nodes are batched")
-        if max_batch_nodes is not None and (type(max_batch_nodes) is not int or max_batch_nodes < 1):
-            raise ScheduleError(
-                f"dynamic_batch: max_batch_nodes={max_batch_nodes!r} is no number of nodes",
-                at=at,
-                fix="a whole number from 1 on, or None for any number",
-            )
+        check_max_batch_nodes(max_batch_nodes, at)
         argument = "" if max_batch_nodes is None else f"max_batch_nodes={max_batch_nodes}"
         self._apply(f"dynamic_batch({argument})", batched=True, max_batch_nodes=max_batch_nodes)
 
@@ -273,22 +269,21 @@ def default_schedule(
     schedule = RecursionSchedule(model)
     if isinstance(model.structure, Dag):
         for tensor in model.computes:
-            if isinstance(tensor, Compute) and _reduces(tensor):
-                with suppress(ScheduleError):  # what is not of one child
-                    schedule.compute_once(tensor)
+            if isinstance(tensor, Compute) and any(
+                isinstance(part, DenseReduce) for part in subexpressions(tensor.body)
+            ):
+                _attempt(schedule, schedule.compute_once, tensor)  # refused where it is not of one child
     schedule.dynamic_batch(default_max_batch_nodes(model) if max_batch_nodes is None else max_batch_nodes)
     for tensor in model.computes:
         if isinstance(tensor, IfThenElse):
             # An earlier branch may ask the same, and some conditions no schedule can specialize.
-            with suppress(ScheduleError):
-                schedule.specialize_if_else(tensor)
+            _attempt(schedule, schedule.specialize_if_else, tensor)
     if distinguishes_leaves(model):
         schedule.specialize_leaves()
     for compute in affordable(model, table_bytes):
         schedule.tabulate(compute)
     for hoist in (schedule.hoist_constants, *((schedule.hoist_inputs,) if hoist_inputs else ())):
-        with suppress(ScheduleError):  # where a model has none
-            hoist()
+        _attempt(schedule, hoist)  # refused where a model has none
     return schedule
 
 
@@ -296,5 +291,10 @@ def _repeated(what: str) -> ScheduleError:
     return ScheduleError(f"{what} already", at=Location.capture(), fix="ask for it once")
 
 
-def _reduces(compute: Compute) -> bool:
-    return any(isinstance(part, DenseReduce) for part in subexpressions(compute.body))
+def _attempt(schedule: RecursionSchedule, primitive: Callable[..., None], *tensors: ModelTensor) -> None:
+    """Apply a primitive of a schedule, or add to `refused` why it cannot be applied."""
+    try:
+        primitive(*tensors)
+    except ScheduleError as error:
+        step = f"s.{primitive.__name__}({', '.join(schedule.model.names.get(each, each.name) for each in tensors)})"
+        schedule.refused += (Refusal.of(step, error),)

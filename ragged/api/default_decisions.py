@@ -46,14 +46,14 @@ def decide_by_default(schedule: RaggedSchedule) -> RaggedSchedule:
             try:
                 done += _tiled(made, product)
             except ScheduleError as error:
-                refused[_refusal(error)] = None
+                refused[Refusal.of("tile_rows", error)] = None
         for result, depth, work in done:
             loops = result.loops[:depth]
             for outer, inner in pairwise(loops):
                 made.fuse_loops(outer, inner)
             made.balance(loops[-1], work)
     except ScheduleError as error:
-        refused[_refusal(error)] = None
+        refused[Refusal.of("tile_rows", error)] = None
         made = RaggedSchedule(*schedule.outputs, name=schedule.name)
     made.rules = (
         RuleRecord("tile_rows_of_sequences", _BECAUSE, tuple(made.log().splitlines()), tuple(refused)),
@@ -86,11 +86,6 @@ def _tiled(schedule: RaggedSchedule, product: RaggedTensor) -> list[tuple[Ragged
     terms = Value(substitute(found[1].expr, same), found[1].sources)
     work = (rows.extent + (_ROWS - 1)) // _ROWS * _ROWS * terms
     return [(schedule.tile_rows(rows, _ROWS), len(group.outer), work)]
-
-
-def _refusal(error: ScheduleError) -> Refusal:
-    because = f"because: {error.because}" if error.because else None
-    return Refusal("tile_rows", " ".join(filter(None, (error.what, because))))
 
 
 def _row_of(tensor: RaggedTensor) -> tuple[int, Value] | None:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+from ragged.errors import ScheduleError
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -13,6 +15,12 @@ class Refusal:
 
     step: str
     reason: str
+
+    @classmethod
+    def of(cls, step: str, error: ScheduleError) -> Refusal:
+        """Return the refusal of a step by an error: what it says, and because of what, on one line."""
+        parts = (error.what, error.because and f"because: {error.because}")
+        return cls(step, " ".join(" ".join(filter(None, parts)).split()))
 
 
 @dataclass(frozen=True, slots=True)

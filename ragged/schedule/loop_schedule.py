@@ -184,10 +184,9 @@ class LoopSchedule:
 
     def refuse(self, step: str, error: ScheduleError) -> None:
         """Record a refusal of `step`, unless `apply` has recorded the error already; `restore` keeps it."""
-        parts = (error.what, error.because and f"because: {error.because}")
-        reason = " ".join(" ".join(filter(None, parts)).split())
-        if not self._refusals or self._refusals[-1].reason != reason:
-            self._refusals.append(Refusal(step, reason))
+        refusal = Refusal.of(step, error)
+        if not self._refusals or self._refusals[-1].reason != refusal.reason:
+            self._refusals.append(refusal)
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of steps and refusals so far."""

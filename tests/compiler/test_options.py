@@ -56,7 +56,8 @@ def test_the_schedule_says_what_is_chosen_and_why_not_the_default(params, defaul
     )
     notes = [line for line in fn.show("schedule").splitlines() if line.startswith("#")]
     assert notes[:2] == [
-        "# unroll=1 is set; 0 by default: nodes of one height share what they load of the weights",
+        "# unroll=1 is set; 0 by default: a node below the top of a step loads the weights for itself, "
+        "the largest term of its cost",
         "# reduction_unroll=2 is set; None by default: "
         "a long reduction branches less often; code of a short one stays small",
     ]
