@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cortex.linearize.tensors import as_numpy
-from ragged.data.faults.given import readable
-from ragged.errors import MASK_IGNORED, WITHOUT_MASK, DataError
+from cortex.linearize.tensors import payload_rows
+from ragged.errors import DataError
 
 _LIMIT = 2**31 - 1
 
@@ -50,7 +49,7 @@ class Forest:
                 because="it has one element more than there are nodes",
                 fix="[0]",
             )
-        self._payloads = {name: _payload(name, value) for name, value in payloads.items()}
+        self._payloads = {name: payload_rows("Forest", name, value) for name, value in payloads.items()}
 
     @classmethod
     def from_parents(
@@ -107,8 +106,8 @@ class Forest:
             )
         child, parent = (_topology("edges", row) for row in (pairs if edges_to == "parents" else pairs[::-1]))
         sized = [value for value in (batch, *payloads.values()) if value is not None]
-        nodes = len(_payload("batch", sized[0])) if sized else int(pairs.max(initial=-1)) + 1
-        if batch is not None and any(len(_payload("batch", each)) != nodes for each in sized):
+        nodes = len(payload_rows("Forest", "batch", sized[0])) if sized else int(pairs.max(initial=-1)) + 1
+        if batch is not None and any(len(payload_rows("Forest", "batch", each)) != nodes for each in sized):
             raise DataError(
                 f"Forest.from_edges: batch has {nodes} numbers, and payloads have another number of rows",
                 because="each has one for each node",
@@ -171,30 +170,6 @@ def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
             because="the kernel counts nodes in 32 bits",
         )
     return np.ascontiguousarray(array, np.int32)
-
-
-def _payload(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
-    if isinstance(value, np.ma.MaskedArray):
-        raise DataError(
-            f"Forest: payload `{name}` is a masked array of NumPy",
-            because=MASK_IGNORED,
-            fix=WITHOUT_MASK,
-        )
-    try:
-        array = as_numpy(value)
-    except (TypeError, RuntimeError) as error:
-        raise DataError(
-            f"Forest: payload `{name}` cannot be read as an array",
-            because=str(error).splitlines()[0],
-            fix=readable(value),
-        ) from error
-    if isinstance(value, list | tuple) and array.dtype == np.float64:
-        array = array.astype(np.float32)  # Python's floats have no width of their own
-    if array.ndim == 0:
-        raise DataError(
-            f"Forest: payload `{name}` is no array", because="row n belongs to node n", fix="one row a node"
-        )
-    return array
 
 
 def _begins(batch: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

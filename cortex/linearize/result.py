@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cortex.ilir.plan import Plan
+from cortex.linearize.exchange import exchanged
 from cortex.linearize.lengths import check_lengths
 from cortex.linearize.storage import check_storage
 
@@ -86,6 +88,30 @@ class Linearized:
         """Return a copy with other arrays, or payloads; `DataError` if they do not fit."""
         own = {name: changed.pop(name) for name in [*changed] if name in self._arrays}
         return replace(self, _arrays={**self._arrays, **own}, **changed)
+
+    def with_payloads(self, **payloads: object) -> Linearized:
+        """Return a batch of the same structures, of which the nodes carry other payloads; all other arrays are shared.
+
+        Args:
+            payloads: arrays, torch tensors or lists by the model's names, (num_nodes, *shape): structure by structure,
+                each in post-order, as `out.nodes(name)`. Row r is of the node `keys[r]`. Of a `Forest` these are its
+                nodes' numbers: `batch.with_payloads(word=word[batch.row_keys])`, where `word` has its order. Steps of
+                sequences keep theirs. A payload that is not named stays. They are copied.
+
+        Raises:
+            DataError: the linearizer would refuse it; or would number the nodes otherwise, because other nodes carry
+                it, or nodes are of other classes by it, where the plan distinguishes these.
+
+        Example::
+
+            grid = fn.linearize(forest)
+            for image in images:
+                fn(grid.with_payloads(x=image[grid.row_keys]))
+        """
+        batch = copy(self)  # not `replace`, which checks the structures' arrays again
+        made = exchanged(self.plan, self.num_inner, self.payloads, self.rows, self.row_begin, payloads)
+        object.__setattr__(batch, "payloads", made)
+        return batch
 
     @property
     def keys(self) -> list[object]:

@@ -17,6 +17,7 @@ from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"MOST_NODES", "Names", "Place", "path", "graph_node"}
 ELSEWHERE = {"too_large", "other_shape", "storage_beyond", "storage_lost"}
+ELSEWHERE |= {"exchanged_rows", "renumbered", "unknown_payload"}  # test_with_payloads.py
 EXCHANGED = {
     "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
     ".payload": (TREE, 1, {"payloads": {"word": np.int32([[1]])}}),

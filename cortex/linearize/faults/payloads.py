@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from cortex.ilir.plan import Payload, Presence
+from cortex.ilir.plan import Payload, Plan, Presence
 from cortex.linearize.faults.place import Place, count, noun, short
 from ragged.data.faults.given import readable
 from ragged.errors import MASK_IGNORED, WITHOUT_MASK, DataError
@@ -172,4 +172,33 @@ def wrong_length(place: Place, payload: Payload, value: Sized, depth: int) -> Da
         because=f"the model declares `{payload.name}` with shape {_shape(payload.shape)} at each node",
         example=f"{payload.name} = {short(value)}",
         fix=f"give {_wanted(payload)}",
+    )
+
+
+def unknown_payload(name: str, plan: Plan) -> DataError:
+    """A name of another payload than the model reads."""
+    names = [payload.name for payload in plan.payloads]
+    similar = get_close_matches(name, names, 1)
+    return DataError(
+        f"with_payloads: the model reads no payload `{name}`",
+        because=f"it reads `{'`, `'.join(names)}`" if names else "it reads none",
+        fix=f"rename it to `{similar[0]}`" if similar else "leave it out",
+    )
+
+
+def exchanged_rows(name: str, length: int, nodes: int) -> DataError:
+    """A payload array with more or fewer rows than a batch has nodes."""
+    return DataError(
+        f"with_payloads: `{name}` has {count(length, 'row')} for {count(nodes, 'node')}",
+        because="row r is of the node `batch.keys[r]`",
+        fix=f"give `{name}` one row for each node; where a node carries none, the payload's default",
+    )
+
+
+def renumbered(place: Place, payload: Payload, before: int, after: int, condition: str) -> DataError:
+    """A payload by which nodes are numbered, and by which the other batch would number them otherwise."""
+    return DataError(
+        f"with_payloads: {place}: `{payload.name}` is {after}, and was {before}",
+        because=f"the order of the nodes, or a list of them, follows from `{condition}`, which changes",
+        fix="linearize the structures with these payloads",
     )
