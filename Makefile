@@ -39,7 +39,7 @@ SEQUENCES_ARGS := --workloads lstm,gru,gru_reset_after --batches 1,10 --rounds 3
 TC_ARGS := --json build/tc.json --plot docs/evidence/tensor_comprehensions.png --page docs/evidence/tensor_comprehensions.md
 SHAPES_ARGS := --json build/shapes.json --plot docs/evidence/dynamic_shapes.png --page docs/evidence/dynamic_shapes.md
 PERFORMANCE_FILES := performance sizes growth one-thread all-threads sequences ragged ragged-batches ragged-widths \
-	ragged-one-thread ragged-all-threads linearizing memory optimizations gains prelude padding
+	ragged-one-thread ragged-all-threads scaling linearizing memory optimizations gains prelude padding
 
 .PHONY: help demo test thorough arm lint bench bench-shapes bench-tc performance soak fuzz fuzz-tc sanitize mutants format clean
 
@@ -107,6 +107,7 @@ performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for t
 	@-$(BIN)/python -m bench.ragged $(RAGGED_WIDTHS_ARGS) --json build/ragged-widths.json
 	@-$(BIN)/python -m bench.ragged $(RAGGED_THREADS_ARGS) --threads 1 --json build/ragged-one-thread.json
 	@-$(BIN)/python -m bench.ragged $(RAGGED_THREADS_ARGS) --json build/ragged-all-threads.json
+	@$(BIN)/python -m bench.scaling --json build/scaling.json
 	@$(BIN)/python -m bench.linearize --json build/linearizing.json
 	@$(BIN)/python -m bench.memory --json build/memory.json
 	@$(BIN)/python -m bench.optimizations --json build/optimizations.json
@@ -118,7 +119,7 @@ performance: $(VENV)/ready-to-bench ## Measure models and ragged operators for t
 		--linearizing build/linearizing.json --memory build/memory.json --gains build/optimizations.json \
 		--ragged build/ragged.json build/ragged-batches.json build/ragged-widths.json \
 		--ragged-threads build/ragged-one-thread.json build/ragged-all-threads.json --variations build/gains.json \
-		--tables build/prelude.json --padding build/padding.json
+		--scaling build/scaling.json --tables build/prelude.json --padding build/padding.json
 
 soak: $(VENV)/ready-to-run ## Call a model a million times; fails if memory grows or anything stays behind
 	@$(BIN)/python -m bench.soak $(SOAK_ARGS)

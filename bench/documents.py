@@ -10,6 +10,7 @@ from bench.machine import Machine
 from bench.operators.page import OperatorsDocument
 from bench.operators.results import Padding, Tables, Variation
 from bench.results import Gained, Refused, Row, Weighed
+from bench.scaling_page import ScalingDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Others:
     variations: Sequence[Variation] = ()
     tables: Sequence[Tables] = ()
     padding: Sequence[Padding] = ()
+    scaling: ScalingDocument | None = None
 
     @property
     def runs(self) -> tuple[Document | None, ...]:

@@ -13,6 +13,7 @@ from bench.operators.page import operators_part, padding_part, tables_part, thre
 from bench.peers import BY_HAND, OWN, find
 from bench.report import as_ms, as_ratio
 from bench.results import Gained, Row, Spread, Times, Weighed
+from bench.scaling_page import scaling_part
 
 _NAMES = ("model", "hidden", "batch")
 
@@ -35,6 +36,7 @@ def page(run: Document, others: Others | None = None) -> str:
         _memory(others.memory),
         _sequences(others.sequences),
         *(part(rows) for part, rows in _ragged_parts(others) if rows),
+        "" if others.scaling is None else scaling_part(others.scaling),
         _missing([run, *(each for each in others.runs if each is not None)]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -2,15 +2,15 @@
 
     python -m bench.performance RESULT [--sizes RESULT] [--growth RESULT] [--threads RESULT ...] [--memory RESULT]
         [--linearizing RESULT] [--sequences RESULT] [--gains RESULT] [--ragged RESULT ...] [--variations RESULT]
-        [--ragged-threads RESULT ...] [--tables RESULT] [--padding RESULT] [--out FILE]
+        [--ragged-threads RESULT ...] [--scaling RESULT] [--tables RESULT] [--padding RESULT] [--out FILE]
 
 RESULT is what `python -m bench.recursive --json RESULT` wrote; `--sizes` names that of a run over many hidden sizes,
 `--growth` that of one over many batch sizes, `--threads` those of runs with different numbers of threads, `--sequences`
 that of a run over sequences, `--linearizing` that of `python -m bench.linearize`, `--memory` that of `python -m
 bench.memory`, `--gains` that of `python -m bench.optimizations`, `--ragged` those of `python -m bench.ragged`,
 `--ragged-threads` the same with different numbers of threads, `--variations` that of `python -m bench.gains`,
-`--tables` that of `python -m bench.prelude`, `--padding` that of `python -m bench.padding`. `make performance` runs all
-of them, and this.
+`--scaling` that of `python -m bench.scaling`, `--tables` that of `python -m bench.prelude`, `--padding` that of
+`python -m bench.padding`. `make performance` runs all of them, and this.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bench.operators.results import Padding, Tables, Variation
 from bench.page import page
 from bench.report import SCHEMA
 from bench.results import Gained, Weighed
+from bench.scaling_page import ScalingDocument
 
 T = TypeVar("T")
 
@@ -93,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="the same with different numbers of threads",
     )
     parser.add_argument("--variations", type=Path, help="what `bench.gains --json` wrote")
+    parser.add_argument("--scaling", type=Path, help="what `bench.scaling --json` wrote")
     parser.add_argument("--tables", type=Path, help="what `bench.prelude --json` wrote")
     parser.add_argument("--padding", type=Path, help="what `bench.padding --json` wrote")
     parser.add_argument("--out", type=Path, default=_PAGE, help="the page")
@@ -114,6 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         variations=_rows(given.variations, Variation),
         tables=_rows(given.tables, Tables),
         padding=_rows(given.padding, Padding),
+        scaling=None if given.scaling is None else msgspec.convert(_json(given.scaling), ScalingDocument),
     )
     given.out.write_text(page(read(given.result), others), encoding="utf-8")
     return 0

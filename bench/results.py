@@ -90,6 +90,44 @@ class Gained:
     gain: float
 
 
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What a kernel should take with so many threads, in microseconds, where memory gives so many GB/s to all of them.
+
+    `imbalance` is the work of each phase's busiest thread over the mean of all.
+    """
+
+    threads: int
+    gbs: float
+    imbalance: float
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A kernel: microseconds measured on one thread and on two, and predicted from the first for two and for more."""
+
+    workload: str
+    shape: str
+    one: Spread
+    two: Spread
+    check: Predicted
+    more: list[Predicted]
+
+    @property
+    def error(self) -> float:
+        """How much more is predicted for two threads than is measured, as a share of what is measured."""
+        return self.check.us / self.two.median - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TeamCost:
+    """Nanoseconds of a barrier of two threads, and of giving a call to one thread more."""
+
+    barrier: float
+    helper: float
+
+
 def spread(microseconds: Sequence[float]) -> Spread:
     """Return the spread of times."""
     low, median, high = np.percentile(microseconds, (10, 50, 90))

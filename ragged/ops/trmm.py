@@ -54,8 +54,7 @@ def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.N
         raise DataError(f"{WHAT}: 'lower' is of type {type(lower).__name__}, and a matrix is needed")
     options, dtype = Options.of(compile_args), float_type(right)
     width = options.panel(dtype)
-    panels, workers = -(-right.shape[-1] // width), check_workers(options.threads)
-    whole = workers == 1 or panels >= _PANELS_PER_WORKER * workers
+    whole = shares_panels(right.shape[-1], width, check_workers(options.threads))
     function = compiled(
         ("trmm", triangle, whole, dtype),
         lambda: program(width, dtype, triangle=triangle, whole=whole),
@@ -64,6 +63,11 @@ def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.N
     given = lower.packed() if isinstance(lower, RaggedArray) else read_array(f"{WHAT}: 'lower'", lower)
     result: npt.NDArray[Any] = function(L=given, B=right)
     return result
+
+
+def shares_panels(columns: int, width: int, workers: int) -> bool:
+    """Return whether workers share out whole panels of `width` columns of a product of so many columns."""
+    return workers == 1 or -(-columns // width) >= _PANELS_PER_WORKER * workers
 
 
 def program(

@@ -15,7 +15,8 @@ from bench.peers import PEERS
 from bench.performance import main
 from bench.ragged import parse as parse_ragged
 from bench.recursive import parse
-from bench.results import Gained, Refused, Row, Times, Weighed, spread
+from bench.results import Gained, Predicted, Refused, Row, Scaled, TeamCost, Times, Weighed, spread
+from bench.scaling_page import ScalingDocument
 
 
 def times(peer, *end_to_end, arrays=None, kernel=None, share=None):
@@ -92,6 +93,23 @@ def written(tmp_path, *more, run=RUN):
     return page.read_text(encoding="utf-8")
 
 
+def scaling_file(tmp_path):
+    rows = [
+        Scaled(
+            "trmm",
+            str(side),
+            spread([800.0 * side]),
+            spread([two * side]),
+            Predicted(2, 100.0, 1.0, 400.0 * side),
+            [Predicted(8, gbs, 1.25, us * side) for gbs, us in ((100.0, 160.0), (400.0, 125.0))],
+        )
+        for side, two in ((1, 500.0), (10, 400.0))
+    ]
+    path = tmp_path / "scaling.json"
+    path.write_text(json.dumps(asdict(ScalingDocument(TeamCost(180.0, 60.0), rows))), encoding="utf-8")
+    return path
+
+
 def test_the_whole_page(golden, tmp_path):
     sizes, linearizing = tmp_path / "sizes.json", tmp_path / "linearizing.json"
     of_sizes = [asdict(row(hidden, 1, CORTEX, HAND)) for hidden in (64, 128)]
@@ -149,6 +167,7 @@ def test_the_whole_page(golden, tmp_path):
         path = tmp_path / f"{option}.json"
         path.write_text(json.dumps({"rows": [asdict(each) for each in rows]}), encoding="utf-8")
         more += (f"--{option}", path)
+    more += ("--scaling", scaling_file(tmp_path))
     golden("performance.md", written(tmp_path, *more))
 
 

@@ -36,7 +36,7 @@ class Measured(RaggedPeer):
 
     def __init__(self, problem: Problem) -> None:
         self._operator, self._threads = problem.operator, problem.threads
-        self._layer = _layer(problem)
+        self._layer = layer_of(problem)
 
     def prepare(self, inputs: Inputs) -> Prepared[RaggedArray] | Prepared[Array]:
         """See `RaggedPeer`."""
@@ -60,8 +60,8 @@ class Measured(RaggedPeer):
                 return Prepared(lambda: combine(one, other, threads=self._threads), lambda y: [y.to_padded()])
 
 
-def _layer(problem: Problem) -> Layer | None:
-    """Return the operators that have weights, with theirs."""
+def layer_of(problem: Problem) -> Layer | None:
+    """Return the layer of an operator that has weights, with them; None for the others."""
     sizes, threads = problem.sizes, problem.threads
     match problem.operator:
         case Operator.ENCODER_LAYER:
