@@ -7,8 +7,9 @@ padded in part, with its rows copied to padded ones and back or read as they are
 and 21): products of matrices, those of attention among them, whole panels of columns apart from the last one, and whole
 tiles of rows apart from what is left; sums up to the diagonal apart from the triangle at it. Horizontal fusion: two
 such loops as one. Load hoisting (figure 23): a softmax over scores with offsets that are looked up once a row. Masks
-(figure 18): causal attention over all scores or those of triangles alone. All variants of an operator are compared with
-each other before they are timed; then they take turns.
+(figure 18): causal attention over all scores or those of triangles alone. Producers in loops of their consumers
+(section 5.2): a chain of stencils, in nests of their own or computed at each sequence or block of rows. All variants of
+an operator are compared with each other before they are timed; then they take turns.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from bench.machine import about
 from bench.operators.attention_variants import attention_products, masked_variants
 from bench.operators.cases import SEED
 from bench.operators.results import Variation
-from bench.operators.variants import Variant, linear_variants, softmax_variants, trmm_variants, vgemm_variants
+from bench.operators.variants import (
+    Variant,
+    linear_variants,
+    softmax_variants,
+    stencil_variants,
+    trmm_variants,
+    vgemm_variants,
+)
 from bench.results import spread
 from ragged.runtime.cores import usable_cores
 
@@ -75,6 +83,8 @@ def run(options: argparse.Namespace) -> list[Variation]:
         )
         variants = softmax_variants(lengths, rng)
         rows += measure("softmax", f"{name}, scores", variants, options.threads, options.rounds)
+        variants = stencil_variants(lengths, width, rng)
+        rows += measure("stencils", shape, variants, options.threads, options.rounds)
         heads, head = (2, 16) if options.quick else (8, 64)
         variants = masked_variants(lengths, heads, head, rng)
         rows += measure("attention", f"{name}, causal", variants, options.threads, options.rounds)

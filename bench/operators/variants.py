@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,17 +12,20 @@ import numpy.typing as npt
 import ragged
 from bench.lengths import Lengths
 from ragged import RaggedArray, Schedule
+from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.ops import gemm
 from ragged.ops.compiled import Options
 from ragged.ops.panels import version_panels
 from ragged.ops.trmm import program as trmm_program
+from ragged.transform.loops.split import Tail
 
 Array = npt.NDArray[Any]
 Build = Callable[[], Schedule]
 TOGETHER = 32
-"""What rows are padded to a multiple of."""
+"""What rows are padded to a multiple of, or computed in blocks of."""
 WIDTH = Options().panel("float32")
 """Columns of a panel of products."""
+_STENCILS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,55 @@ def softmax_variants(lengths: Lengths, rng: np.random.Generator) -> list[Variant
         Variant("looked up at each element", build(hoisted=False), {"S": scores}),
         Variant("looked up once a row", build(hoisted=True), {"S": scores}),
     ]
+
+
+def stencil_variants(lengths: Lengths, width: int, rng: np.random.Generator) -> list[Variant]:
+    """Return means over three places, thrice in a row, over sequences with results of these lengths.
+
+    Each mean is a nest of its own, or those before are computed at a sequence of the last one, or at a block of its
+    rows: as many rows as the block reads, some of which the next block computes again.
+    """
+    border = 2 * _STENCILS
+    inputs = {"A": ragged.array([rng.standard_normal((n + border, width), np.float32) for n in lengths])}
+
+    def build(at: str) -> Build:
+        def made() -> Schedule:
+            batch, size, wide = ragged.dim("batch"), ragged.size("B"), ragged.dim("wide")
+            n = ragged.length_fn("n", over=batch)
+            given = ragged.input_tensor("A", [(batch, size), (ragged.dim("place"), n(batch)), (wide, width)])
+            means = [given]
+            for number in range(1, _STENCILS + 1):
+                dims: list[DimLike] = [
+                    (batch, size),
+                    (ragged.dim(f"place{number}"), n(batch) - 2 * number),
+                    (wide, width),
+                ]
+                means.append(_mean(f"mean{number}", dims, means[-1]))
+            *before, y = means[1:]
+            s = Schedule(y)
+            for mean in reversed(before) if at else ():
+                s.compute_at(mean, y.loops[0])
+            if at == "block":
+                block, _ = s.split_loop(y.loops[1], TOGETHER, Tail.SHORT)
+                for mean in reversed(before):
+                    s.compute_at(mean, block)
+            return s
+
+        return made
+
+    return [
+        Variant("a nest for each mean", build(""), inputs),
+        Variant("computed at each sequence", build("sequence"), inputs),
+        Variant(f"computed at each block of {TOGETHER} rows", build("block"), inputs),
+    ]
+
+
+def _mean(name: str, dims: Sequence[DimLike], x: RaggedTensor) -> RaggedTensor:
+    """Return the mean of each place and the two after it."""
+    third = 1 / 3
+    return ragged.compute(
+        name, dims, lambda b, t, i: third * x[b, t, i] + third * x[b, t + 1, i] + third * x[b, t + 2, i]
+    )
 
 
 def vgemm_variants(sizes: npt.NDArray[np.integer[Any]], rng: np.random.Generator) -> list[Variant]:

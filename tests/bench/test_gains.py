@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.gains import measure
-from bench.operators.variants import Variant, linear_variants, trmm_variants
+from bench.operators.variants import Variant, linear_variants, stencil_variants, trmm_variants
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("--quick", "--batch", "3", "--rounds", "2", "--threads", "1")
@@ -39,7 +39,7 @@ def test_every_operator_has_its_variants(run):
     found = {}
     for row in rows:
         found.setdefault(row["operator"], []).append(row)
-    shapes = {"linear": 1, "softmax": 1, "attention": 1, "vgemm": 3, "trmm": 1}
+    shapes = {"linear": 1, "softmax": 1, "stencils": 1, "attention": 1, "vgemm": 3, "trmm": 1}
     assert {name: len({row["shape"] for row in own}) for name, own in found.items()} == shapes
     by_shape = {}
     for row in rows:
@@ -75,6 +75,20 @@ def test_padding_computes_the_same_rows():
     assert len(answers) == len(variants)
     for rows in answers.values():
         assert [row.shape for row in rows] == [(n, 16) for n in lengths]
+
+
+def test_stencils_are_computed_where_they_are_read():
+    """The rows of a chain of means are those of NumPy, in whatever loop the producers stand."""
+    lengths = np.array([3, 70, 1], np.int32)
+    variants = stencil_variants(lengths, 8, np.random.default_rng(0))
+    for variant in variants:
+        for given, found in zip(variant.inputs["A"], variant.rows(variant.call(1)()), strict=True):
+            rows = np.asarray(given, np.float64)
+            for _ in range(3):
+                rows = (rows[:-2] + rows[1:-1] + rows[2:]) / 3
+            np.testing.assert_allclose(found, rows, rtol=0, atol=1e-6)
+    loops = [variant.build().lower() for variant in variants]
+    assert len({str(program) for program in loops}) == len(variants)
 
 
 def test_a_variant_that_is_wrong_is_not_timed():
