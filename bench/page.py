@@ -113,7 +113,9 @@ def _goals(rows: Sequence[Row]) -> str:
 
 
 def _end_to_end(rows: Sequence[Row]) -> str:
-    return "\n".join(["## End to end, from Python objects", "", *_peers_table(rows, "end_to_end")])
+    notes = [f"- {find(name).label}: {find(name).note}" for name in _peers(rows) if find(name).note]
+    table = _peers_table(rows, "end_to_end")
+    return "\n".join(["## End to end, from Python objects", "", *notes, *([""] if notes else []), *table])
 
 
 def _from_arrays(rows: Sequence[Row]) -> str:

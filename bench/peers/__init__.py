@@ -14,12 +14,14 @@ class PeerInfo:
     """`label` is for people; `module` has the class `Measured`; `packages` are the distributions to report.
 
     An answer may be off by `largest_error`, see `bench.answers`: in float32 by what the project allows itself.
+    `note` is what a reader of its times has to know.
     """
 
     label: str
     module: str
     packages: tuple[str, ...]
     largest_error: float = 1e-5
+    note: str = ""
 
 
 PEERS: dict[str, PeerInfo] = {
@@ -27,7 +29,12 @@ PEERS: dict[str, PeerInfo] = {
     "cortex-bf16": PeerInfo(
         "Cortex in bfloat16", "bench.peers.cortex_rounded", ("cortex-compiler",), largest_error=1e-2
     ),
-    "dynet": PeerInfo("DyNet, autobatching", "bench.peers.dynet_autobatch", ("dyNET38",)),
+    "dynet": PeerInfo(
+        "DyNet, autobatching",
+        "bench.peers.dynet_autobatch",
+        ("dyNET38",),
+        note="its wheel has neither a BLAS nor threads, so it computes with one.",
+    ),
     "torch-nodes": PeerInfo("PyTorch by node", "bench.peers.torch_nodes", ("torch",)),
     "torch-levels": PeerInfo("PyTorch by level", "bench.peers.torch_levels", ("torch",)),
     "torch-onednn": PeerInfo("PyTorch by level, oneDNN", "bench.peers.torch_levels_onednn", ("torch",)),

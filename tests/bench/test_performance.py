@@ -177,6 +177,14 @@ def test_what_was_not_measured_is_left_out(tmp_path):
     assert headings == ["# Performance", "## End to end, from Python objects", "## From flat arrays"]
 
 
+def test_what_a_peer_lacks_is_said_where_it_first_stands(tmp_path):
+    rows = [asdict(row(256, 1, CORTEX, times("dynet", 900.0, 800.0)))]
+    text = written(tmp_path, run=RUN | {"rows": rows})
+    said = "- DyNet, autobatching: its wheel has neither a BLAS nor threads, so it computes with one.\n\n| model |"
+    assert text.index(said) < text.index("| DyNet, autobatching |")
+    assert text.count("neither a BLAS") == 1
+
+
 def test_an_old_result_is_refused(tmp_path):
     with pytest.raises(ValueError, match="schema 1, not 2: measure again"):
         written(tmp_path, run=RUN | {"schema": 1})
