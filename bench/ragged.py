@@ -101,7 +101,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
     parser.add_argument("--widths", type=numbers, help="of the rows of sequences: 512,300")
     parser.add_argument("--rounds", type=int, help="batches of sequences that are timed")
     parser.add_argument("--products", type=int, help="of vgemm")
-    parser.add_argument("--triangles", type=numbers, help="sides of triangles: 512,1024")
+    parser.add_argument("--triangles", type=numbers, help="sides of triangles, by as many columns: 512,1024")
     parser.add_argument("--threads", type=int, default=usable_cores(), help="for every peer")
     parser.add_argument(
         "--seconds", type=float, help="to repeat each batch in, at least 3 and at most 15 times"
@@ -116,6 +116,7 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, Options]:
 
 def _options(given: argparse.Namespace) -> Options:
     quick = given.quick
+    narrow = ((48, 8),) if quick else tuple((n, m) for n in (1024, 4096) for m in (16, 48))
     extents = Extents(
         tuple(given.sets),
         tuple(given.batches or ([4] if quick else [32])),
@@ -124,6 +125,7 @@ def _options(given: argparse.Namespace) -> Options:
         tuple(given.triangles or ([48] if quick else [512, 1024, 2048, 4096])),
         tuple(map(sizes_of, given.widths)) if given.widths else (Sizes(32, 4, 48) if quick else Sizes(),),
         8 if quick else 128,
+        () if given.triangles else narrow,
     )
     pace = Pace(0.001, 2, 2, 0.01) if quick else Pace()
     if given.seconds is not None:

@@ -20,7 +20,7 @@ from bench.workloads import WORKLOADS, make_case
 from cortex.compiler.interpret import interpreter_inputs
 from ragged.api.inputs import read_lengths
 from ragged.ir.parser import parse
-from ragged.ops import gemm
+from ragged.ops import MultiheadAttention, TransformerEncoderLayer, gemm
 from ragged.ops.trmm import program as trmm_program
 from ragged.ops.trmm import shares_panels
 
@@ -102,7 +102,7 @@ def _function(problem: Problem) -> tuple[ragged.RaggedFunction, dict[str, Any]]:
             return ragged.compile(schedule, {}, threads=threads), {"L": lower, "B": rhs}
         case Rows(lengths=lengths, values=values):
             layer = layer_of(problem)
-            assert layer is not None
+            assert isinstance(layer, MultiheadAttention | TransformerEncoderLayer)
             return layer.function, {"x": ragged.array(values, lengths=lengths)}
         case _:
             raise ValueError(f"{problem.operator.value} is not among the operators that are predicted")

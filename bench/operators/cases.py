@@ -38,7 +38,8 @@ class Extents:
     """What cases are made of: each set of lengths with each number of sequences in a batch and each layer's sizes.
 
     `rounds` is how many batches of sequences are timed. The sides of vgemm's matrices are multiples of `side` from 4 to
-    11, 128 in CoRa's section 7.1; one product of the largest is a case of its own.
+    11, 128 in CoRa's section 7.1; one product of the largest is a case of its own. `narrow` are triangles to multiply
+    with few columns: the side, and how many.
     """
 
     sets: tuple[str, ...]
@@ -48,6 +49,7 @@ class Extents:
     triangles: tuple[int, ...]
     layers: tuple[Sizes, ...] = (Sizes(),)
     side: int = 128
+    narrow: tuple[tuple[int, int], ...] = ()
 
 
 def make_cases(operator: Operator, extents: Extents, threads: int) -> list[Case]:
@@ -62,7 +64,11 @@ def make_cases(operator: Operator, extents: Extents, threads: int) -> list[Case]
             ]
         case Operator.TRMM | Operator.TRADD | Operator.TRMUL:
             sides = ((n, np.array([n], np.int32)) for n in extents.triangles)
-            return [Case(f"{n}", Problem(operator, Sizes(), (side,), threads, SEED)) for n, side in sides]
+            cases = [Case(f"{n}", Problem(operator, Sizes(), (side,), threads, SEED)) for n, side in sides]
+            for n, m in extents.narrow if operator is Operator.TRMM else ():
+                shape = np.array([[n, m]], np.int32)
+                cases.append(Case(f"{n}, {m} columns", Problem(operator, Sizes(), (shape,), threads, SEED)))
+            return cases
         case _:
             return [
                 Case(

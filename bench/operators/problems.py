@@ -20,6 +20,7 @@ class Operator(Enum):
     """What is measured; the names are those of the command line."""
 
     ENCODER_LAYER = "encoder_layer"
+    DECODER_LAYER = "decoder_layer"
     ATTENTION = "attention"
     MASKED_ATTENTION = "masked_attention"
     LINEAR = "linear"
@@ -37,7 +38,7 @@ ON_MATRICES = frozenset({Operator.VGEMM, Operator.TRMM, Operator.TRADD, Operator
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of an encoder layer: the widths of its rows, its heads, and the width between its feed-forward products."""
+    """Of an encoder or decoder layer: the widths of its rows, its heads, and the width between its two products."""
 
     hidden: int = 512
     heads: int = 8
@@ -65,6 +66,16 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Decoded:
+    """Sequences of rows as in `Rows`, and of each one what it attends to: `memory` of `memory_lengths`, as wide."""
+
+    lengths: Lengths
+    values: Array
+    memory_lengths: Lengths
+    memory: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Scores:
     """Attention scores: of each sequence (heads, length, length) float32, in `values` (all of them,) in turn."""
 
@@ -89,7 +100,7 @@ class Products:
 
 @dataclass(frozen=True, slots=True)
 class Triangle:
-    """A lower triangle (n, n), zeros above it, to multiply with a matrix (n, n)."""
+    """A lower triangle (n, n), zeros above it, to multiply with a matrix (n, m)."""
 
     lower: Array
     rhs: Array
@@ -103,14 +114,15 @@ class Triangles:
     right: Array
 
 
-Inputs: TypeAlias = Rows | Scores | Products | Triangle | Triangles
+Inputs: TypeAlias = Rows | Decoded | Scores | Products | Triangle | Triangles
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """An operator with the shapes of the batches that it is measured on; the weights and inputs follow from the seed.
 
-    `batches` has for each batch: lengths (sequences,), for vgemm (products, 3) m, n and k, for triangles (1,) n.
+    `batches` has for each batch: lengths (sequences,), for vgemm (products, 3) m, n and k, for triangles (1,) n, for
+    trmm (1, 2) n and m where the matrix is no square. Memories have the lengths of the sequences before them.
     """
 
     operator: Operator
@@ -120,8 +132,14 @@ class Problem:
     seed: int
 
     def params(self) -> dict[str, Array]:
-        """Return the layer's weights under the names of PyTorch's `TransformerEncoderLayer`, as it draws them."""
-        return draw_params(self.sizes, self.seed)
+        """Return the layer's weights under the names of PyTorch's `TransformerEncoderLayer` or decoder layer."""
+        return draw_params(self.sizes, self.seed, decoder=self.operator is Operator.DECODER_LAYER)
+
+    @property
+    def triangle(self) -> tuple[int, int]:
+        """Of trmm: n and m."""
+        n, *columns = self.batches[0].ravel().tolist()
+        return n, columns[0] if columns else n
 
     def inputs(self, number: int) -> Inputs:
         """Return the inputs of a batch."""
@@ -132,20 +150,23 @@ class Problem:
                 lhs = [_normal(random, m, k) for m, _, k in shape.tolist()]
                 return Products(lhs, [_normal(random, k, n) for _, n, k in shape.tolist()])
             case Operator.TRMM:
-                (n,) = shape.tolist()
-                return Triangle(np.tril(_normal(random, n, n)), _normal(random, n, n))
+                n, m = self.triangle
+                return Triangle(np.tril(_normal(random, n, n)), _normal(random, n, m))
             case Operator.TRADD | Operator.TRMUL:
                 (n,) = shape.tolist()
                 return Triangles(np.tril(_normal(random, n, n)), np.tril(_normal(random, n, n)))
             case Operator.SOFTMAX:
                 elements = self.sizes.heads * int((shape.astype(np.int64) ** 2).sum())
                 return Scores(shape, self.sizes.heads, _normal(random, elements))
+            case Operator.DECODER_LAYER:
+                rows, memory = (_normal(random, int(shape.sum()), self.sizes.hidden) for _ in "12")
+                return Decoded(shape, rows, np.roll(shape, 1), memory)
             case _:
                 return Rows(shape, _normal(random, int(shape.sum()), self.sizes.hidden))
 
 
-def draw_params(sizes: Sizes, seed: int) -> dict[str, Array]:
-    """Return the weights of a layer, with gains and biases that are not all one or zero."""
+def draw_params(sizes: Sizes, seed: int, *, decoder: bool = False) -> dict[str, Array]:
+    """Return the weights of an encoder or decoder layer, with gains and biases that are not all one or zero."""
     random = np.random.default_rng((seed, 1 << 20))
     hidden, ff = sizes.hidden, sizes.ff
     products = {
@@ -154,12 +175,19 @@ def draw_params(sizes: Sizes, seed: int) -> dict[str, Array]:
         "linear1.": (ff, hidden),
         "linear2.": (hidden, ff),
     }
+    norms = ["norm1", "norm2"]
+    if decoder:
+        products |= {
+            "multihead_attn.in_proj_": (3 * hidden, hidden),
+            "multihead_attn.out_proj.": (hidden, hidden),
+        }
+        norms.append("norm3")
     found = {}
     for name, (rows, columns) in products.items():
         bound = columns**-0.5
         found[f"{name}weight"] = random.uniform(-bound, bound, (rows, columns)).astype(np.float32)
         found[f"{name}bias"] = random.uniform(-bound, bound, rows).astype(np.float32)
-    for name in ("norm1", "norm2"):
+    for name in norms:
         found[f"{name}.weight"] = np.float32(1) + _normal(random, hidden) * np.float32(0.1)
         found[f"{name}.bias"] = _normal(random, hidden) * np.float32(0.1)
     return found

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bench.lengths import Lengths
 from bench.operators.problems import (
     Array,
+    Decoded,
     Inputs,
     Operator,
     Problem,
@@ -47,9 +48,11 @@ def wanted(problem: Problem, inputs: Inputs) -> list[Exact]:
             scores = _softmax(_exact(pad_scores(inputs.matrices())), lengths)
             pairs = zip(scores, lengths.tolist(), strict=True)
             return [matrix[:, :length, :length] for matrix, length in pairs]
+        case Decoded(lengths=lengths, values=values, memory_lengths=of_memory, memory=memory):
+            x, seen = _padded(values, lengths), _padded(memory, of_memory)
+            return _without_padding(_decoder_layer(problem, x, lengths, seen, of_memory), lengths)
         case Rows(lengths=lengths, values=values):
-            y = _rows(problem, _exact(pad_rows(split_rows(values, lengths))), lengths)
-            return [rows[:length] for rows, length in zip(y, lengths.tolist(), strict=True)]
+            return _without_padding(_rows(problem, _padded(values, lengths), lengths), lengths)
 
 
 def largest_error(answers: Sequence[Array], expected: Sequence[Exact]) -> float:
@@ -76,13 +79,26 @@ def _rows(problem: Problem, x: Exact, lengths: Lengths) -> Exact:
             return _layer_norm(p, "norm1", x)
         case Operator.ATTENTION | Operator.MASKED_ATTENTION:
             masked = problem.operator is Operator.MASKED_ATTENTION
-            return _attention(p, problem.sizes.heads, x, lengths, masked=masked)
+            return _attention(p, problem.sizes.heads, x, x, lengths, masked=masked)
         case Operator.ENCODER_LAYER:
-            h = _layer_norm(p, "norm1", x + _attention(p, problem.sizes.heads, x, lengths))
-            forward = _linear1(p, h) @ p["linear2.weight"].T + p["linear2.bias"]
-            return _layer_norm(p, "norm2", h + forward)
+            h = _layer_norm(p, "norm1", x + _attention(p, problem.sizes.heads, x, x, lengths))
+            return _layer_norm(p, "norm2", h + _forward(p, h))
         case _:
             raise ValueError(f"{problem.operator.value} has no rows")
+
+
+def _decoder_layer(problem: Problem, x: Exact, lengths: Lengths, memory: Exact, of_memory: Lengths) -> Exact:
+    """Return what a decoder layer makes of padded rows and what they attend to, of its own lengths."""
+    p = {name: _exact(array) for name, array in problem.params().items()}
+    heads = problem.sizes.heads
+    h = _layer_norm(p, "norm1", x + _attention(p, heads, x, x, lengths, masked=True))
+    crossed = _attention(p, heads, h, memory, of_memory, name="multihead_attn")
+    h = _layer_norm(p, "norm2", h + crossed)
+    return _layer_norm(p, "norm3", h + _forward(p, h))
+
+
+def _forward(p: dict[str, Exact], x: Exact) -> Exact:
+    return _linear1(p, x) @ p["linear2.weight"].T + p["linear2.bias"]
 
 
 def _linear1(p: dict[str, Exact], x: Exact) -> Exact:
@@ -95,16 +111,28 @@ def _layer_norm(p: dict[str, Exact], name: str, x: Exact) -> Exact:
     return normal * p[f"{name}.weight"] + p[f"{name}.bias"]
 
 
-def _attention(p: dict[str, Exact], heads: int, x: Exact, lengths: Lengths, *, masked: bool = False) -> Exact:
+def _attention(
+    p: dict[str, Exact],
+    heads: int,
+    x: Exact,
+    memory: Exact,
+    lengths: Lengths,
+    *,
+    name: str = "self_attn",
+    masked: bool = False,
+) -> Exact:
+    """Return what padded rows see of `memory`, which has these lengths; where `masked` only places up to their own."""
     sequences, rows, hidden = x.shape
-    projected = x @ p["self_attn.in_proj_weight"].T + p["self_attn.in_proj_bias"]
-    q, k, v = projected.reshape(sequences, rows, 3, heads, hidden // heads).transpose(2, 0, 3, 1, 4)
+    weights, biases = (np.split(p[f"{name}.in_proj_{each}"], 3) for each in ("weight", "bias"))
+    q, k, v = (
+        (given @ weight.T + bias).reshape(sequences, -1, heads, hidden // heads).swapaxes(1, 2)
+        for given, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
+    )
     scores = q @ k.swapaxes(-1, -2) * (hidden // heads) ** -0.5
     if masked:
         scores = np.where(np.tri(rows, dtype=bool), scores, -np.inf)
-    scores = _softmax(scores, lengths)
-    seen: Exact = (scores @ v).swapaxes(1, 2).reshape(x.shape)
-    return seen @ p["self_attn.out_proj.weight"].T + p["self_attn.out_proj.bias"]
+    seen: Exact = (_softmax(scores, lengths) @ v).swapaxes(1, 2).reshape(x.shape)
+    return seen @ p[f"{name}.out_proj.weight"].T + p[f"{name}.out_proj.bias"]
 
 
 def _softmax(scores: Exact, lengths: Lengths) -> Exact:
@@ -114,6 +142,14 @@ def _softmax(scores: Exact, lengths: Lengths) -> Exact:
     np.exp(masked, out=masked)
     masked /= masked.sum(-1, keepdims=True)
     return masked
+
+
+def _padded(values: Array, lengths: Lengths) -> Exact:
+    return _exact(pad_rows(split_rows(values, lengths)))
+
+
+def _without_padding(padded: Exact, lengths: Lengths) -> list[Exact]:
+    return [rows[:length] for rows, length in zip(padded, lengths.tolist(), strict=True)]
 
 
 def _exact(array: Array) -> Exact:

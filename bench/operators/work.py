@@ -78,12 +78,17 @@ def useful_flops(problem: Problem, number: int) -> int:
         case Operator.VGEMM:
             return int(2 * shape.prod(axis=1).sum())
         case Operator.TRMM:
-            (n,) = shape.tolist()
-            return int(n * n * (n + 1))
+            n, m = problem.triangle
+            return n * (n + 1) * m
         case Operator.SOFTMAX | Operator.LAYER_NORM | Operator.TRADD | Operator.TRMUL:
             return 0
         case Operator.LINEAR:
             return int(2 * shape.sum()) * sizes.hidden * sizes.ff
+        case Operator.DECODER_LAYER:
+            rows, pairs = int(shape.sum()), int((shape * np.roll(shape, 1)).sum())
+            own = layer_flops(sizes, masked_extent(problem.batches[number]))
+            crossed = layer_flops(sizes, Extent(rows, pairs))  # as many rows of memory as of sequences
+            return sum(own.values()) + sum(crossed.values()) - crossed["feed-forward"]
         case Operator.ATTENTION | Operator.MASKED_ATTENTION | Operator.ENCODER_LAYER:
             masked = problem.operator is Operator.MASKED_ATTENTION
             extent = (masked_extent if masked else ragged_extent)(problem.batches[number])

@@ -19,6 +19,7 @@ LAYER = ["torch-padded", "torch-nested", "torch-jagged", "onednn-packed", "onnxr
 PEERS = {
     Operator.ENCODER_LAYER: [*LAYER, "torch-micro"],
     Operator.ATTENTION: [*LAYER, "torch-micro"],
+    Operator.DECODER_LAYER: ["torch-padded"],
     Operator.LINEAR: LAYER,
     Operator.LAYER_NORM: LAYER,
     Operator.SOFTMAX: ["torch-padded", "onednn-packed", "onnxruntime"],
@@ -88,10 +89,12 @@ def test_every_peer_is_right_on_every_operator(run):
     assert run.result["refused"] == []
     shapes = dict.fromkeys(ON_MATRICES, "48") | {Operator.VGEMM: "3"}
     rows = {(row["operator"], row["shape"]): row for row in run.result["rows"]}
-    of_one = {(Operator.VGEMM.value, "1")} if Operator.VGEMM in run.operators else set()
-    assert set(rows) == {(operator.value, shapes.get(operator, COLA)) for operator in run.operators} | of_one
-    for operator in run.operators:
-        row = rows[operator.value, shapes.get(operator, COLA)]
+    more = {(Operator.VGEMM, "1"), (Operator.TRMM, "48, 8 columns")}
+    wanted = {(operator, shapes.get(operator, COLA)) for operator in run.operators}
+    wanted |= {(operator, shape) for operator, shape in more if operator in run.operators}
+    assert set(rows) == {(operator.value, shape) for operator, shape in wanted}
+    for operator, shape in wanted:
+        row = rows[operator.value, shape]
         names = [name for name in PEERS[operator] if name in run.peers]
         assert names and sorted(times["peer"] for times in row["peers"]) == sorted(names)
         assert all(times["error"] <= 1e-5 for times in row["peers"])
@@ -129,12 +132,25 @@ def test_the_table_names_every_peer(run):
 
 
 def test_ours_is_measured_by_the_same_rules(tmp_path):
-    operators = ["linear", "vgemm"]
-    arguments = ("--peers", f"{OWN},openblas", "--sets", "mnli", "--operators", ",".join(operators))
+    operators = ["linear", "vgemm", "trmm", "decoder_layer"]
+    arguments = (
+        "--peers",
+        f"{OWN},openblas,torch-padded",
+        "--sets",
+        "mnli",
+        "--operators",
+        ",".join(operators),
+    )
     done, result = measured(tmp_path, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     peers = {row["operator"]: [times["peer"] for times in row["peers"]] for row in result["rows"]}
-    assert peers == {"linear": [OWN], "vgemm": [OWN, "openblas"]}
+    assert peers == {
+        "linear": [OWN, "torch-padded"],
+        "decoder_layer": [OWN, "torch-padded"],
+        "vgemm": [OWN, "openblas"],
+        "trmm": [OWN, "openblas"],
+    }
+    assert [row["shape"] for row in result["rows"] if row["operator"] == "trmm"] == ["48", "48, 8 columns"]
     assert all(times["error"] <= 1e-5 for row in result["rows"] for times in row["peers"])
     assert " x " in done.stdout
 

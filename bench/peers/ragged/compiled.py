@@ -10,6 +10,7 @@ import numpy as np
 import ragged
 from bench.operators.problems import (
     Array,
+    Decoded,
     Inputs,
     Operator,
     Problem,
@@ -21,12 +22,19 @@ from bench.operators.problems import (
 )
 from bench.peers.ragged.peer import Prepared, RaggedPeer
 from ragged import Lengths, RaggedArray
-from ragged.ops import LayerNorm, Linear, MultiheadAttention, TransformerEncoderLayer, softmax
+from ragged.ops import (
+    LayerNorm,
+    Linear,
+    MultiheadAttention,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    softmax,
+)
 from ragged.ops.gemm import vgemm
 from ragged.ops.triangles import tradd, triangle, trmul
 from ragged.ops.trmm import trmm
 
-Layer: TypeAlias = LayerNorm | Linear | MultiheadAttention | TransformerEncoderLayer
+Layer: TypeAlias = LayerNorm | Linear | MultiheadAttention | TransformerDecoderLayer | TransformerEncoderLayer
 
 
 class Measured(RaggedPeer):
@@ -43,8 +51,13 @@ class Measured(RaggedPeer):
         match inputs:
             case Rows(lengths=lengths, values=values):
                 x, layer = ragged.array(values, lengths=lengths), self._layer
-                assert layer is not None
+                assert layer is not None and not isinstance(layer, TransformerDecoderLayer)
                 return Prepared(lambda: layer(x), _parts)
+            case Decoded(lengths=lengths, values=values, memory_lengths=of_memory, memory=memory):
+                x, seen = ragged.array(values, lengths=lengths), ragged.array(memory, lengths=of_memory)
+                decoder = self._layer
+                assert isinstance(decoder, TransformerDecoderLayer)
+                return Prepared(lambda: decoder(x, seen), _parts)
             case Scores(lengths=lengths, heads=heads, values=values):
                 length = Lengths((0,), lengths)
                 scores = ragged.array(values, extents=[len(lengths), heads, length, length])
@@ -67,6 +80,9 @@ def layer_of(problem: Problem) -> Layer | None:
         case Operator.ENCODER_LAYER:
             prefix = ""
             found: Layer = TransformerEncoderLayer(sizes.hidden, sizes.heads, sizes.ff, threads=threads)
+        case Operator.DECODER_LAYER:
+            prefix = ""
+            found = TransformerDecoderLayer(sizes.hidden, sizes.heads, sizes.ff, threads=threads)
         case Operator.ATTENTION | Operator.MASKED_ATTENTION:
             causal = problem.operator is Operator.MASKED_ATTENTION
             prefix = "self_attn."

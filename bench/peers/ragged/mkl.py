@@ -60,14 +60,14 @@ class Measured(RaggedPeer):
 
     def _triangle(self, lower: Array, rhs: Array) -> Prepared[list[Array]]:
         room = rhs.copy()
-        n, call = len(rhs), self._library.cblas_strmm
+        (n, m), call = rhs.shape, self._library.cblas_strmm
         a, b = (array.ctypes.data_as(ctypes.c_void_p) for array in (lower, room))
 
         def before() -> None:
             room[...] = rhs
 
         def run() -> list[Array]:
-            call(_ROWS, _LEFT, _LOWER, _PLAIN, _NO_UNIT, n, n, ctypes.c_float(1.0), a, n, b, n)
+            call(_ROWS, _LEFT, _LOWER, _PLAIN, _NO_UNIT, n, m, ctypes.c_float(1.0), a, n, b, m)
             return [room]
 
         return Prepared(run, lambda y: y, before)

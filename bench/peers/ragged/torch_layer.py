@@ -38,6 +38,14 @@ def encoder_layer(problem: Problem) -> Any:
     return layer.eval()
 
 
+def decoder_layer(problem: Problem) -> Any:
+    """Return PyTorch's own decoder layer, with the problem's weights, as one that is served."""
+    sizes = problem.sizes
+    layer = nn.TransformerDecoderLayer(sizes.hidden, sizes.heads, sizes.ff, dropout=0.0, batch_first=True)
+    layer.load_state_dict(weights(problem))
+    return layer.eval()
+
+
 def inferring(call: Callable[[], Result]) -> Callable[[], Result]:
     """Return the call without gradients."""
 

@@ -9,7 +9,7 @@ from bench.operators.reference import largest_error, wanted
 
 SIZES = Sizes(hidden=16, heads=4, ff=24)
 LENGTHS = np.array([3, 1, 7, 7, 2], np.int32)
-ON_ROWS = [each for each in Operator if each not in ON_MATRICES | {Operator.SOFTMAX}]
+ON_ROWS = [each for each in Operator if each not in ON_MATRICES | {Operator.SOFTMAX, Operator.DECODER_LAYER}]
 
 
 def problem(operator, *batches):
@@ -48,6 +48,22 @@ def test_the_layer_is_that_of_torch():
             np.testing.assert_allclose(answer, theirs, rtol=1e-10, atol=1e-12)
 
 
+def test_the_decoder_layer_is_that_of_torch():
+    whole = problem(Operator.DECODER_LAYER)
+    inputs = whole.inputs(0)
+    layer = torch.nn.TransformerDecoderLayer(16, 4, 24, dropout=0.0, batch_first=True, dtype=torch.float64)
+    layer.load_state_dict({name: torch.from_numpy(array) for name, array in whole.params().items()})
+    layer.eval()
+    assert inputs.memory_lengths.tolist() == [2, 3, 1, 7, 7]
+    sequences = split_rows(inputs.values, LENGTHS), split_rows(inputs.memory, inputs.memory_lengths)
+    with torch.inference_mode():
+        for rows, memory, answer in zip(*sequences, wanted(whole, inputs), strict=True):
+            x, seen = (torch.from_numpy(each).double()[None] for each in (rows, memory))
+            later = torch.ones(len(rows), len(rows), dtype=torch.bool).triu(1)
+            theirs = layer(x, seen, tgt_mask=later, tgt_is_causal=True)[0].numpy()
+            np.testing.assert_allclose(answer, theirs, rtol=1e-10, atol=1e-12)
+
+
 def test_products():
     vgemm = problem(Operator.VGEMM, np.array([[2, 3, 4], [5, 1, 2]], np.int32))
     assert [answer.shape for answer in wanted(vgemm, vgemm.inputs(0))] == [(2, 3), (5, 1)]
@@ -56,6 +72,8 @@ def test_products():
     assert np.array_equal(inputs.lower, np.tril(inputs.lower))
     (answer,) = wanted(trmm, inputs)
     np.testing.assert_allclose(answer[0], inputs.lower[0, 0].astype(np.float64) * inputs.rhs[0])
+    narrow = problem(Operator.TRMM, np.array([[6, 2]], np.int32))
+    assert [answer.shape for answer in wanted(narrow, narrow.inputs(0))] == [(6, 2)]
 
 
 def test_masked_attention_is_that_of_torch():
@@ -86,7 +104,7 @@ def test_both_sides_draw_the_same():
         shape = {Operator.VGEMM: [[2, 3, 4]]}.get(operator, [5] if operator in ON_MATRICES else [3, 2])
         one, other = (problem(operator, np.array(shape, np.int32), np.array(shape, np.int32)) for _ in "12")
         first, same, next_batch = one.inputs(0), other.inputs(0), one.inputs(1)
-        for name in set(first.__slots__) - {"lengths", "heads"}:
+        for name in set(first.__slots__) - {"lengths", "memory_lengths", "heads"}:
             mine, theirs, another = (np.ravel(getattr(each, name)) for each in (first, same, next_batch))
             assert np.array_equal(mine, theirs)
             assert not np.array_equal(mine, another)

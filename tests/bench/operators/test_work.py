@@ -51,6 +51,12 @@ def test_memory_of_a_layer():
     [
         (Operator.VGEMM, [[2, 3, 4], [5, 6, 7]], 2 * (24 + 210)),
         (Operator.TRMM, [3], 2 * (1 + 2 + 3) * 3),
+        (Operator.TRMM, [[3, 2]], 2 * (1 + 2 + 3) * 2),
+        (
+            Operator.DECODER_LAYER,
+            [3, 1, 4],  # attend to 4, 3 and 1
+            2 * (2 * 8 * 8 * 32) + 4 * (6 + 1 + 10) * 8 + 4 * (12 + 3 + 4) * 8 + 4 * 8 * 8 * 16,
+        ),
         (Operator.SOFTMAX, [3, 1, 4], 0),
         (Operator.LAYER_NORM, [3, 1, 4], 0),
         (Operator.LINEAR, [3, 1, 4], 2 * 8 * 8 * 16),
