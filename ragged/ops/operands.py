@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import ragged
@@ -54,7 +55,12 @@ def float_type(value: object) -> str:
 
     Floats of 16 bits are widened to float32 where they are read, and results are rounded where they are stored.
     """
-    dtype: object = getattr(value, "dtype", None)
+    return _float_name(getattr(value, "dtype", None))
+
+
+@cache
+def _float_name(dtype: Hashable) -> str:
+    """Return the name of a type of floats of any library: NumPy makes it anew each time, a fifth of a small call."""
     name = str(getattr(dtype, "name", dtype)).removeprefix("torch.")
     return name if name in _FLOATS else "float32"
 
