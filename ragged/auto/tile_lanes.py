@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from ragged.analysis.dense_products import DenseReduction, dense_products, lane_loops, sums_of_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.arith.affine import growth
-from ragged.auto.fission_nest import fission_nest
-from ragged.auto.register_tiles import loops_in, tile_registers, tile_vectors
+from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
@@ -56,14 +55,15 @@ def tile_lanes(schedule: LoopSchedule, machine: Machine, threads: int = 1) -> No
 
     after, in outline::
 
-        for n, page, b in parallel(N * pages * (B // 4)):
+        for n, page, b in parallel(N * pages * ((B + 3) // 4)):
             for block in serial(blocks of a page):
-                for a in serial(A // 6):
-                    y_acc = local(float32[6, 4, 16])
-                    for k in serial(K): y_acc[r, c, lane] += x[n, a * 6 + r, k, ...] * w[n, k, b * 4 + c, ...]
-                    for r, c: for lane in vectorized(min(H - block * 16, 16)): y[...] = y_acc[r, c, lane]
-                the rows that are left over, in smaller tiles
-        the columns that are left over, in the same way
+                if b has 4 columns:
+                    for a in serial(A // 6):
+                        y_acc = local(float32[6, 4, 16])
+                        for k in serial(K): y_acc[r, c, lane] += x[n, a * 6 + r, k, ...] * w[n, k, b * 4 + c, ...]
+                        for r, c: for lane in vectorized(min(H - block * 16, 16)): y[...] = y_acc[r, c, lane]
+                    the rows that are left over, in smaller tiles
+                else the same for one column after another
 
     A worker reads a page of each row of the columns from its first to its last element, as prefetchers expect it. Where
     one factor is the same for all lanes, as the filters of a grouped convolution along the width of images, a tile has
@@ -141,22 +141,12 @@ def _tile(schedule: LoopSchedule, machine: Machine, product: LaneProduct, thread
     outer, row = [loop.var for loop in product.outer], product.rows.var
     block, lane = schedule.apply(split, product.lanes.var, lanes, Tail.SHORT).loops[product.lanes.var]
     if product.columns is not None:
-        column = product.columns.var
-        page, block = schedule.apply(split, block, PAGE_BYTES // machine.vector_bytes, Tail.SHORT).loops[
-            block
-        ]
-        schedule.apply(reorder, (*outer, page, column, block, row, lane))
-        columns, inner, *tail = schedule.apply(split, column, most, Tail.PEEL).loops[column]
-        around, left = [*outer, page], []
-        if tail:
-            left = loops_in(schedule, tail[0])
-            around, rest = fission_nest(schedule, around, columns)
-            _share(schedule, (*rest, *tail), threads, product)
-        _share(schedule, (*around, columns), threads, product)
-        schedule.apply(reorder, (block, row, inner, lane))
-        tile_registers(schedule, (row,), (inner, lane), _rows(product, machine, most))
-        if left:
-            tile_registers(schedule, left[1:2], left[2:3], _rows(product, machine, 1))
+        vectors_per_page, column = PAGE_BYTES // machine.vector_bytes, product.columns.var
+        page, block = schedule.apply(split, block, vectors_per_page, Tail.SHORT).loops[block]
+        columns, column = schedule.apply(split, column, most, Tail.SHORT).loops[column]
+        schedule.apply(reorder, (*outer, page, columns, block, row, column, lane))
+        _share(schedule, (*outer, page, columns), threads, product)
+        tile_vectors(schedule, (row,), column, lane, most, lambda count: _rows(product, machine, count))
         return
     vectors = loop_of(schedule.program, block).extent
     if isinstance(vectors, Const) and vectors.value <= most:

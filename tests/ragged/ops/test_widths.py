@@ -55,7 +55,6 @@ CALLS = {
     "softmax": lambda: ops.softmax(X),
     "attention in a window": lambda: ops.scaled_dot_product_attention(HEADS, HEADS, HEADS, window=(9, 4)),
     "encoder layer": lambda: _called(ops.TransformerEncoderLayer(24, 2, 17, causal=True), X),
-    "decoder layer": lambda: _called(ops.TransformerDecoderLayer(24, 2, 17), X, rows([4, 40, 0, 2], 24)),
 }
 """Calls of several panels, tiles and vectors, with remainders."""
 
