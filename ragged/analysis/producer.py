@@ -16,7 +16,7 @@ from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.arith.fold import ZERO, at_least_zero
 from ragged.errors import ScheduleError
 from ragged.ir.build import within
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
@@ -74,6 +74,8 @@ def producer_nest(name: str, program: Program, buffer: Buffer, place: Site) -> P
         )
     depth = min(common_depth(use.site, place) for use in writes)
     stmt = top(store.site, depth)
+    if stmt is place.stmt:
+        raise ScheduleError(name, because="that loop computes it already", fix="fission that loop first")
     private = _private(name, program, known, stmt, written(stmt) - {buffer})
     _check_nest(name, stmt, writes)
     loops = tuple(outer for outer in store.site.around[depth:] if isinstance(outer, For))
@@ -138,7 +140,8 @@ def _private(
         alone = all(id(use.site.stmt) in own and use.indices == first.indices for use in (first, *others))
         covered = all(use.writes or is_covered(program, known, first, use) for use in others)
         stored = first.kind is UseKind.STORE and is_certain(first, depth, (), known)
-        if inner is None or id(inner) not in own or not (alone and covered and stored):
+        lives_on = buffer.role not in (Role.WORKSPACE, Role.LOCAL)
+        if lives_on or inner is None or id(inner) not in own or not (alone and covered and stored):
             raise ScheduleError(
                 name,
                 because=f"its nest writes '{buffer.name}' too",

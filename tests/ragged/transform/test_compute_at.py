@@ -233,6 +233,18 @@ REFUSED = {
         },
         refusal("its nest writes 'z' too", EARLIER),
     ),
+    "another output": (
+        {"before": NEST + "        u[t, i] = 1.0\n", "more": "u: output(float32[2 * n + 6, 12])\n"},
+        refusal("its nest writes 'u' too", EARLIER),
+    ),
+    "the loop itself": (
+        {
+            "before": "",
+            "after": "for b in parallel(n):\n    for i in serial(12):\n        q[b, i] = 2.0 * x[b, i]\n"
+            "    for i in serial(12):\n        y[b, i] = q[b, i]\n",
+        },
+        refusal("that loop computes it already", "fission that loop first"),
+    ),
     "a condition": (
         {"before": NEST.replace("        q[t", "        if t > 0:\n            q[t")},
         refusal("its nest holds checks, conditions, local buffers or barriers", EARLIER),
