@@ -15,6 +15,9 @@ from ragged.ir.sites import Site, inner_sites
 from ragged.ir.stmt import Alloc, Block, For, If, Let, Stmt, block
 from ragged.ir.walk import subexpressions
 
+TEMPORARY = (Role.WORKSPACE, Role.LOCAL)
+"""Roles of buffers that no caller sees: they live no longer than the kernel."""
+
 
 def all_buffers(program: Program) -> list[Buffer]:
     """Return the declared buffers and then the local ones, in the order of the text."""
@@ -63,7 +66,7 @@ def check_alone(program: Program, buffer: Buffer, primitive: str) -> None:
 
 def check_temporary(what: str, buffer: Buffer) -> None:
     """Refuse a buffer that lives longer than the kernel; `what` is the refusal."""
-    if buffer.role not in (Role.WORKSPACE, Role.LOCAL):
+    if buffer.role not in TEMPORARY:
         raise ScheduleError(
             what,
             because=f"its role is '{buffer.role.value}': it lives on, and others may read it",

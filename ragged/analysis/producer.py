@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from ragged.analysis.access_range import Span, is_certain, is_covered, iteration_of, span, spans
 from ragged.analysis.accesses import BufferAccess, UseKind, accesses, common_depth, inside, top
-from ragged.analysis.buffers import check_alone
+from ragged.analysis.buffers import TEMPORARY, check_alone
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.arith.fold import ZERO, at_least_zero
 from ragged.errors import ScheduleError
 from ragged.ir.build import within
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
@@ -140,7 +140,7 @@ def _private(
         alone = all(id(use.site.stmt) in own and use.indices == first.indices for use in (first, *others))
         covered = all(use.writes or is_covered(program, known, first, use) for use in others)
         stored = first.kind is UseKind.STORE and is_certain(first, depth, (), known)
-        lives_on = buffer.role not in (Role.WORKSPACE, Role.LOCAL)
+        lives_on = buffer.role not in TEMPORARY
         if lives_on or inner is None or id(inner) not in own or not (alone and covered and stored):
             raise ScheduleError(
                 name,

@@ -20,7 +20,7 @@ from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 
-PAGE_BYTES = 4096
+_PAGE_BYTES = 4096
 """Bytes of a row that lie in one page of memory: prefetchers go no further."""
 
 
@@ -141,7 +141,7 @@ def _tile(schedule: LoopSchedule, machine: Machine, product: LaneProduct, thread
     outer, row = [loop.var for loop in product.outer], product.rows.var
     block, lane = schedule.apply(split, product.lanes.var, lanes, Tail.SHORT).loops[product.lanes.var]
     if product.columns is not None:
-        vectors_per_page, column = PAGE_BYTES // machine.vector_bytes, product.columns.var
+        vectors_per_page, column = _PAGE_BYTES // machine.vector_bytes, product.columns.var
         page, block = schedule.apply(split, block, vectors_per_page, Tail.SHORT).loops[block]
         columns, column = schedule.apply(split, column, most, Tail.SHORT).loops[column]
         schedule.apply(reorder, (*outer, page, columns, block, row, column, lane))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.buffers import Pruner
-from ragged.ir.expr import Buffer, Role
+from ragged.analysis.buffers import TEMPORARY, Pruner
+from ragged.ir.expr import Buffer
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Block, Reduce, Stmt, Store
 from ragged.ir.walk import all_expressions, loads, statements
-
-_TEMPORARY = (Role.WORKSPACE, Role.LOCAL)
 
 
 def drop_unread(program: Program) -> Rewritten:
@@ -47,7 +45,7 @@ def drop_unread(program: Program) -> Rewritten:
     }
     shared = {each.aliases for each in buffers} | {each for each in buffers if each.aliases is not None}
     unread = frozenset(
-        each for each in buffers if each.role in _TEMPORARY and each not in read and each not in shared
+        each for each in buffers if each.role in TEMPORARY and each not in read and each not in shared
     )
     if not unread:
         return Pruner().finish(program, program)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ragged.analysis.accesses import accesses
 from ragged.analysis.allocation_scopes import fills_first
-from ragged.analysis.buffers import check_alone
+from ragged.analysis.buffers import TEMPORARY, check_alone
 from ragged.arith.affine import divided, growth
 from ragged.arith.fold import ZERO, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
@@ -26,8 +26,6 @@ from ragged.prove import Unproven, answer
 from ragged.transform.index_checks import require_index
 from ragged.transform.legality import require_no_lanes
 from ragged.transform.locate import Replace, loop_site
-
-_TEMPORARY = (Role.WORKSPACE, Role.LOCAL)
 
 
 def trim_loop(program: Program, loop: Var, extent: Expr) -> Rewritten:
@@ -91,7 +89,7 @@ def _only_store(loop: For, what: str) -> Store:
     stmt: Stmt = loop.body
     while isinstance(stmt, For):
         stmt = stmt.body
-    if isinstance(stmt, Store) and stmt.buffer.role in _TEMPORARY:
+    if isinstance(stmt, Store) and stmt.buffer.role in TEMPORARY:
         return stmt
     raise ScheduleError(
         what, because="it does something else than to store to one temporary", fix="fission first"
