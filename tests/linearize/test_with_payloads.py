@@ -11,7 +11,7 @@ import cortex
 from cortex import models, ra
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.ilir.plan import Payload, Plan, StructureKind
-from cortex.linearize import Forest, Linearized, Linearizer, linearize
+from cortex.linearize import Forest, Linearized, Linearizer, Node, linearize
 from ragged.errors import DataError
 from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp
@@ -161,3 +161,12 @@ def test_classes_and_carriers_of_nodes_are_kept():
         node.kind = int(kind)
     trees = [batch.keys[end - 1] for end in batch.row_begin[1:]]
     assert same(found, fn(trees)) and not same(found, fn(batch)) and len(words)
+
+
+def test_vectors_that_stayed_where_they_are_are_not_exchanged():
+    x = np.arange(9, dtype=np.float32)
+    borrowed = Linearizer(carrying(vector())).borrow(Node(x=x[5:8]), ("x",))
+    with pytest.raises(
+        DataError, match=r"`x` of the linearized batch is of shape \(\d+,\), and its sizes say \(1, 3\)"
+    ):
+        borrowed.with_payloads(x=x[:3].reshape(1, 3))
