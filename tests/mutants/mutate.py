@@ -19,16 +19,22 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 }  # fmt: skip
 
 
+GENERIC = ("Callable", "dict", "frozenset", "list", "set", "tuple")
+"""Types that have arguments: an alias of one is no annotation, and is left as it is too."""
 OPTIONS = ("kw_only", "init", "strict", "what", "because", "example", "fix")
 """Keywords with values that decide no result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed file: its text, and the line with what stood there before and after."""
+    """A changed file: its text, and the line with what stood there before and after.
+
+    `statement` are the lines of the innermost statement that the change is in, without those of the statements in it.
+    """
 
     text: str
     line: int
+    statement: range
     before: str
     after: str
 
@@ -37,12 +43,14 @@ def mutants(source: str) -> Iterator[Mutant]:
     """Yield the mutants of a file, in the order of the text."""
     tree = ast.parse(source)
     left = {id(part) for node in ast.walk(tree) for kept in _left(node) for part in ast.walk(kept)}
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    around = {part: statement for statement in statements for part in ast.walk(statement)}
     for node in ast.walk(tree):
         if isinstance(node, ast.match_case) and node.guard is not None:
-            yield _replaced(source, node.guard, "True")
+            yield _replaced(source, node.guard, "True", around[node])
         if id(node) not in left and hasattr(node, "lineno"):
             for changed in _changes(node):
-                yield _replaced(source, node, ast.unparse(changed))
+                yield _replaced(source, node, ast.unparse(changed), around[node])
 
 
 def _left(node: ast.AST) -> Iterator[ast.AST]:
@@ -52,6 +60,8 @@ def _left(node: ast.AST) -> Iterator[ast.AST]:
         if annotation is not None:
             yield annotation
     yield from getattr(node, "decorator_list", ())
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in GENERIC:
+        yield node.slice
     if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg in OPTIONS):
         yield node
 
@@ -85,12 +95,14 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
             pass
 
 
-def _replaced(source: str, node: ast.AST, text: str) -> Mutant:
-    """Return the source with other text in the place of an expression or a statement."""
+def _replaced(source: str, node: ast.AST, text: str, around: ast.stmt) -> Mutant:
+    """Return the source with other text in the place of an expression or a statement, in the statement `around`."""
     lines = source.encode().splitlines(keepends=True)
     start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset  # type: ignore[attr-defined]
     end = sum(map(len, lines[: node.end_lineno - 1])) + node.end_col_offset  # type: ignore[attr-defined]
     old = source.encode()
     new = text if isinstance(node, ast.stmt) else f"({text})"
     changed = (old[:start] + new.encode() + old[end:]).decode()
-    return Mutant(changed, node.lineno, old[start:end].decode(), text)  # type: ignore[attr-defined]
+    inside = [part.lineno for part in ast.walk(around) if isinstance(part, ast.stmt) and part is not around]
+    statement = range(around.lineno, min(inside, default=(around.end_lineno or around.lineno) + 1))
+    return Mutant(changed, node.lineno, statement, old[start:end].decode(), text)  # type: ignore[attr-defined]

@@ -1,13 +1,13 @@
 """The mutants of a file: what is changed, what is left, and that each is a program."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
-import pytest
-
 from ragged.transform.loops import split
-from tests.mutants.__main__ import passes
 from tests.mutants.mutate import mutants
+from tests.mutants.run import ROOT
 
 SOURCE = '''\
 def f(x: int | None, *, strict: bool = True) -> int | None:
@@ -43,6 +43,20 @@ def test_the_mutants_of_a_function():
     }
 
 
+def test_types_are_left_as_they_are():
+    assert not list(mutants("Pair = tuple[int, str]\n"))
+    assert [m.after for m in mutants("first = pairs[i, j]\n")] == ["(j,)", "(i,)"]
+
+
+def test_the_lines_of_a_statement():
+    source = "if (\n    x < 2\n):\n    f(\n        1,\n    )\n"
+    assert {(m.line, m.statement) for m in mutants(source)} == {
+        (2, range(1, 4)),
+        (4, range(4, 7)),
+        (5, range(4, 7)),
+    }
+
+
 def test_each_mutant_is_another_program():
     source = Path(split.__file__).read_text(encoding="utf-8")
     texts = [mutant.text for mutant in mutants(source)]
@@ -51,12 +65,30 @@ def test_each_mutant_is_another_program():
         ast.parse(text)
 
 
-def test_tests_that_do_not_run_kill_nothing(tmp_path):
-    fails, whole, broken = (tmp_path / f"test_{name}.py" for name in ("fails", "whole", "broken"))
-    fails.write_text("def test_it():\n    assert False\n")
-    whole.write_text("def test_it():\n    pass\n")
-    broken.write_text("import no_such_module\n")
-    assert passes([str(whole)], 60)
-    assert not passes([str(fails)], 60) and not passes([str(broken)], 60)
-    with pytest.raises(RuntimeError, match="pytest ended with 4"):
-        passes([str(tmp_path / "test_missing.py")], 60)
+PROGRAM = """
+import sys
+from tests.mutants.run import ROOT, Run, outcomes
+
+split = ROOT / "ragged/transform/loops/split.py"
+text = split.read_text(encoding="utf-8")
+tests = {name: (f"{sys.argv[1]}/test_{name}.py",) for name in ("whole", "fails", "ends", "missing", "hangs", "split")}
+runs = [Run(each, 1 if name == "hangs" else 60) for name, each in tests.items()]
+runs += [Run(tests["split"], 60, split, text + "changed = True"), Run(tests["split"], 60, split, "no Python")]
+passed = {outcome.run: outcome.passed for outcome in outcomes(runs, jobs=4)}
+print(*map(passed.get, runs))
+"""
+
+
+def test_outcomes_of_runs(tmp_path):
+    for name, body in {
+        "whole": "pass",
+        "fails": "assert False",
+        "ends": "import os; os._exit(7)",
+        "hangs": "import time; time.sleep(60)",
+        "split": "from ragged.transform.loops import split; assert not hasattr(split, 'changed')",
+    }.items():
+        (tmp_path / f"test_{name}.py").write_text(f"def test_it():\n    {body}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True False False False False True False False\n"
