@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ragged.analysis.allocation_scopes import Slice, Slices, binders_of, home_of, homes
+from ragged.analysis.allocation_scopes import home_of, homes
+from ragged.analysis.first_writes import Slice, Slices, binders_of
 from ragged.ir.buffer_size import bytes_of, constant_shape
 from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program

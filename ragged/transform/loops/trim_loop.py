@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ragged.analysis.accesses import accesses
-from ragged.analysis.allocation_scopes import fills_first
 from ragged.analysis.buffers import TEMPORARY, check_alone
+from ragged.analysis.first_writes import fills_first
 from ragged.arith.affine import divided, growth
 from ragged.arith.fold import ZERO, times
 from ragged.errors import ScheduleError
