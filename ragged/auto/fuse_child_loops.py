@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.interchange_reductions import interchange_reduction, reduction_of
+from ragged.auto.transpose_rows import is_turned
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Role, Var
 from ragged.ir.index import index_of
@@ -23,7 +24,7 @@ def fuse_child_loops(schedule: LoopSchedule) -> None:
 
     A gate of each child and the sum over gated children become one loop; `contract_storage`, which comes later, then
     sizes the gate for one child and not for all edges. Reductions of single elements are interchanged for this; the
-    order of each sum stays. Loops that a primitive refuses stay as they are.
+    order of each sum stays. Loops that a primitive refuses stay as they are, and those that `transpose_rows` will take.
     """
     for loop in _bodies(schedule.program):
         refused: set[Var] = set()
@@ -59,7 +60,7 @@ def _pair(program: Program, loop: Var, refused: set[Var]) -> tuple[For, Stmt] | 
         if not isinstance(first, For) or first.var in refused:
             continue
         one, other = _over_children(first), _over_children(second)
-        if one is not first or other is None or one.extent != other.extent:
+        if one is not first or other is None or one.extent != other.extent or is_turned(first):
             continue
         if any(buffer.role is Role.WORKSPACE for buffer in written(first) & read(second)):
             return first, second

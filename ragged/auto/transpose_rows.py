@@ -77,17 +77,26 @@ def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store:
 def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
     """Yield two loops around a store of what is side by side along the inner one, and read so along the outer one."""
     for site in sites(program):
-        match site.stmt:
-            case For(
-                var=outer,
-                kind=LoopKind.SERIAL,
-                extent=rows,
-                body=For(var=inner, kind=LoopKind.SERIAL, extent=Const(value=columns), body=Store() as store),
-            ) if site.stage.kind is StageKind.KERNEL and _fills(rows, side) and columns % side == 0:
-                if store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer, inner):
-                    yield outer, inner, store.label
-            case _:
-                pass
+        if site.stage.kind is StageKind.KERNEL and isinstance(outer := site.stmt, For) and is_turned(outer):
+            inner = outer.body
+            assert (
+                isinstance(inner, For) and isinstance(inner.extent, Const) and isinstance(inner.body, Store)
+            )
+            if _fills(outer.extent, side) and inner.extent.value % side == 0:
+                yield outer.var, inner.var, inner.body.label
+
+
+def is_turned(loop: For) -> bool:
+    """Return whether a loop in `loop` stores numbers side by side that are read side by side along `loop`."""
+    match loop:
+        case For(
+            var=outer,
+            kind=LoopKind.SERIAL,
+            body=For(var=inner, kind=LoopKind.SERIAL, extent=Const(), body=Store() as store),
+        ):
+            return store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer, inner)
+        case _:
+            return False
 
 
 def _fills(rows: Expr, side: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +36,11 @@ Read = Callable[[Value, Value, Value, Value], Value]
 """How an element is read: at (batch, place in the sequence, head, place in the head)."""
 
 
-Adjust = Callable[[Value, Value, Value, Value, Value], Value]
-"""What becomes of a score, given it and where it is: (score, batch, head, place of the query, place of the key)."""
+Adjust = Callable[..., Value]
+"""What becomes of a score, given it and where it is: (score, batch, head, place of the query, place of the key).
+
+The elements of `Scoring.beside` follow.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,15 @@ class Scoring:
 
     A query at place t sees the keys from t - `before` to t + `after`, each None for all of them. Scores are products
     times `scale` (None: 1 / sqrt(width)), then what `adjust` makes of them; minus infinity is a key that is not seen.
+    `beside` has what `adjust` is given for each query and key, read at (batch, head, query, key) with the keys side by
+    side: it is turned for each tile, in which queries are.
     """
 
     before: int | None = None
     after: int | None = None
     scale: float | None = None
     adjust: Adjust | None = None
+    beside: tuple[Read, ...] = ()
 
     @property
     def hides(self) -> bool:
@@ -77,14 +83,22 @@ class Scoring:
         return ragged.minimum(self.end(tile, size, keys, start) - self.first(tile, size, keys, start), most)
 
     def of(
-        self, score: Value, b: Value, h: Value, query: Value, key: Value, queries: Value, start: ValueLike = 0
+        self,
+        score: Value,
+        b: Value,
+        h: Value,
+        query: Value,
+        key: Value,
+        last: Value,
+        start: ValueLike,
+        beside: Sequence[Value],
     ) -> Value:
-        """Return the score of one of `queries` places and a key; the lanes beyond the last place repeat it.
+        """Return the score of a query and a key; lanes beyond the `last` query repeat it.
 
-        The first query is at place `start`.
+        The first query is at place `start`; `beside` are the elements of what is read besides.
         """
         if self.adjust is not None:
-            score = self.adjust(score, b, h, ragged.minimum(query, queries - 1) + start, key)
+            score = self.adjust(score, b, h, ragged.minimum(query, last) + start, key, *beside)
         if self.after is not None:
             score = ragged.where(key <= query + (start + self.after), score, float("-inf"))
         if self.before is not None:
@@ -183,13 +197,30 @@ def attention(
         [*rows, (key, seen(b0, tile)), (lane, size)],
         lambda h, b, i, u, w: ragged.sum(width, lambda d: k_own[h, b, at(b, i, u), d] * q_own[h, b, i, d, w]),
     )
+    beside = [
+        ragged.compute(
+            f"{name}_beside{number or ''}",
+            scores.dims,
+            lambda h, b, i, u, w, read=read: read(
+                b, h, ragged.minimum(i * size + w, n(b) - 1) + begin(b), at(b, i, u)
+            ),
+        )
+        for number, read in enumerate(scoring.beside)
+    ]
     allowed = scores
     if scoring.hides:
         allowed = ragged.compute(
             f"{name}_allowed",
             scores.dims,
             lambda h, b, i, u, w: scoring.of(
-                scores[h, b, i, u, w], b, h, i * size + w, at(b, i, u), n(b), begin(b)
+                scores[h, b, i, u, w],
+                b,
+                h,
+                i * size + w,
+                at(b, i, u),
+                n(b) - 1,
+                begin(b),
+                [each[h, b, i, u, w] for each in beside],
             ),
         )
     may_hide_all = scoring.before is not None or scoring.adjust is not None
@@ -241,5 +272,5 @@ def attention(
     middle = scoring.count(tiles // 2, size, m(b0), begin(b0))  # keys of the tile in the middle
     work = tiles * size * middle + m(b0)  # multiply-adds by a head's width, and copies of keys
     return Attention(
-        result, (mixed, total, weights, most, *masked, scores, q_own), (v_own, k_own), work, size
+        result, (mixed, total, weights, most, *masked, scores, *beside, q_own), (v_own, k_own), work, size
     )

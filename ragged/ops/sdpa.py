@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -12,14 +12,16 @@ import numpy as np
 import ragged
 from ragged import Lengths, RaggedArray
 from ragged.api.schedule import RaggedSchedule
-from ragged.api.tensors import DimLike
+from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value
 from ragged.data.read import read_array
 from ragged.errors import DataError
+from ragged.ir.dtype import DType
 from ragged.ops.attend import Adjust, Read, Scoring, attention, queries_per_tile
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import Sequences, sequences
 from ragged.ops.operands import as_ragged, float_type
+from ragged.passes.hoist_checks import hoist_checks
 
 _WHAT = "ragged.ops.scaled_dot_product_attention"
 
@@ -167,9 +169,9 @@ def _program(form: _Form, size: int) -> RaggedSchedule:
     queries = sequences()
     keys = sequences("_keys", queries.batch, queries.size)
     reads = [_features(form, of, name) for of, name in ((queries, "query"), (keys, "key"), (keys, "value"))]
-    if form.rope:
-        reads[:2] = _rotated(form, reads[:2])
-    scoring = Scoring(form.before, form.after, form.scale, _adjust(form, queries, keys))
+    rotated = _rotated(form, (queries, keys), reads) if form.rope else []
+    reads[: len(rotated)] = [partial(_feature, tensor) for tensor in rotated]
+    scoring = Scoring(form.before, form.after, form.scale, *_adjust(form, queries, keys))
     result = attention(
         "attention",
         form.heads or 1,
@@ -182,7 +184,13 @@ def _program(form: _Form, size: int) -> RaggedSchedule:
         dtype=form.dtype,
     )
     s = ragged.Schedule(result.result)
+    for tensor in rotated:
+        _, _, _, half, place = tensor.dims
+        s.fuse_dimensions(half, place)
     result.decide(s)
+    s.apply(hoist_checks)  # that tables have rows for all places, once instead of for each feature
+    for tensor in rotated:
+        s.fuse_loops(tensor.loops[0], tensor.loops[1])
     result.arrange(s)
     return s
 
@@ -198,40 +206,53 @@ def _features(form: _Form, of: Sequences, name: str) -> Read:
     return lambda b, t, h, d: tensor[b, t, h, d] if apart else tensor[b, t, d]
 
 
-def _rotated(form: _Form, reads: Sequence[Read]) -> list[Read]:
-    """Return how elements of rows that are rotated by their places' angles are read."""
-    width, half = form.width, form.width // 2
+def _rotated(form: _Form, parts: Sequence[Sequences], reads: Sequence[Read]) -> list[RaggedTensor]:
+    """Return queries and keys with their rows rotated by the angles of their places, by halves of the features."""
+    half = form.width // 2
     table: list[DimLike] = [(ragged.dim("at"), ragged.size("places")), (ragged.dim("pair"), half)]
     cos, sin = (ragged.input_tensor(name, table, form.dtype) for name in ("cos", "sin"))
 
-    def rotated(x: Read) -> Read:
-        def element(b: Value, t: Value, h: Value, d: Value) -> Value:
-            other = x(b, t, h, (d + half) % width) * sin[t, d % half]
-            return x(b, t, h, d) * cos[t, d % half] + ragged.where(d < half, -other, other)
+    def rotated(name: str, of: Sequences, x: Read) -> RaggedTensor:
+        def element(b: Value, t: Value, h: Value, upper: Value, d: Value) -> Value:
+            other = x(b, t, h, (1 - upper) * half + d) * sin[t, d]
+            return x(b, t, h, upper * half + d) * cos[t, d] + ragged.where(upper < 1, -other, other)
 
-        return element
+        dims = [*of.dims, *_heads(form, apart=True), (ragged.dim("half"), 2), (ragged.dim("place"), half)]
+        return ragged.compute(name, dims, element)
 
-    return [rotated(x) for x in reads]
+    return [rotated(*each) for each in zip(("rotated_query", "rotated_key"), parts, reads, strict=False)]
 
 
-def _adjust(form: _Form, queries: Sequences, keys: Sequences) -> Adjust | None:
-    """Return what adds the bias, subtracts the slopes' part and hides what the mask does."""
-    steps: list[Adjust] = []
+def _feature(rotated: RaggedTensor, b: Value, t: Value, h: Value, d: Value) -> Value:
+    half = rotated.dims[4].extent
+    return rotated[b, t, h, d // half, d % half]
 
-    def declared(name: str, apart: bool, dtype: str) -> Read:
+
+def _adjust(form: _Form, queries: Sequences, keys: Sequences) -> tuple[Adjust | None, tuple[Read, ...]]:
+    """Return what adds the bias, subtracts the slopes' part and hides what the mask does, and what it reads besides."""
+    beside: dict[str, Read] = {}
+
+    def declare(name: str, apart: bool, dtype: str) -> None:
         batch, place = queries.dims
         tensor = ragged.input_tensor(name, [batch, *_heads(form, apart), place, keys.dims[1]], dtype)
-        return lambda b, h, t, u: tensor[b, h, t, u] if apart else tensor[b, t, u]
+        # numbers, as a mask's are, are turned side by side
+        beside[name] = lambda b, h, t, u: ragged.cast(
+            tensor[b, h, t, u] if apart else tensor[b, t, u], computed
+        )
 
+    computed = DType(form.dtype).computed.value
     if form.bias is not None:
-        bias = declared("bias", form.bias, form.dtype)
-        steps.append(lambda score, *at: score + bias(*at))
-    if form.alibi:
-        slopes = ragged.input_tensor("alibi", _heads(form, apart=True), form.dtype)
-        steps.append(lambda score, b, h, t, u: score - slopes[h] * ragged.cast(abs(t - u), score.dtype))
+        declare("bias", form.bias, form.dtype)
+    slopes = ragged.input_tensor("alibi", _heads(form, apart=True), form.dtype) if form.alibi else None
     if form.mask is not None:
-        mask = declared("mask", form.mask, "bool")
-        steps.append(lambda score, *at: ragged.where(mask(*at), score, float("-inf")))
-    if not steps:
-        return None
-    return lambda score, *at: reduce(lambda value, step: step(value, *at), steps, score)
+        declare("mask", form.mask, "bool")
+
+    def adjust(score: Value, b: Value, h: Value, t: Value, u: Value, *elements: Value) -> Value:
+        read = dict(zip(beside, elements, strict=True))
+        if "bias" in read:
+            score = score + read["bias"]
+        if slopes is not None:
+            score = score - slopes[h] * ragged.cast(abs(t - u), score.dtype)
+        return ragged.where(read["mask"] != 0.0, score, float("-inf")) if "mask" in read else score
+
+    return (adjust if beside or form.alibi else None), tuple(beside.values())

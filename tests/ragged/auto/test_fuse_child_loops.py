@@ -19,6 +19,7 @@ edges: input()
 begin: input(n < nodes + 1) = facts(0 <= begin(n) < edges + 1)
 child: input(e < edges) = facts(0 <= child(e) < nodes)
 x: payload(float32[nodes, 4])
+columns: payload(float32[4, edges])
 gate: workspace(float32[edges, 4])
 most: workspace(float32[nodes, 4])
 kept: workspace(float32[nodes, 4])
@@ -28,7 +29,7 @@ with kernel:
     for n in parallel(nodes, N):
         for k in serial({first}, K):
             for i in serial(4):
-                gate[begin(n) + k, i] = tanh(x[child(begin(n) + k), i])
+                gate[begin(n) + k, i] = {gate}
 {between}
         for i in serial(4):
             kept[n, i] = 0.0
@@ -39,6 +40,7 @@ with kernel:
             y[n, i] = tanh(kept[n, i])
 """
 CHILDREN = "begin(n + 1) - begin(n)"
+GATE = "tanh(x[child(begin(n) + k), i])"
 TERM = "gate[begin(n) + k, i] * x[kid, i]"
 LARGEST = """\
         for i in serial(4):
@@ -58,9 +60,9 @@ JOINED = """\
 """
 
 
-def joined(*, first=CHILDREN, second=CHILDREN, between="", term=TERM):
+def joined(*, first=CHILDREN, second=CHILDREN, between="", term=TERM, gate=GATE):
     """Return a program as it is, and with its loops joined."""
-    program = parse(GATED.format(first=first, second=second, between=between, term=term))
+    program = parse(GATED.format(first=first, second=second, between=between, term=term, gate=gate))
     schedule = LoopSchedule(program)
     fuse_child_loops(schedule)
     verify(schedule.program)
@@ -87,8 +89,14 @@ def test_a_gate_needs_room_for_one_child():
         {"second": f"({CHILDREN}) // 2"},
         {"term": "gate[begin(n + 1) - 1 - k, i] * x[kid, i]"},
         {"term": "x[kid, i]"},
+        {"gate": "columns[i, begin(n) + k]"},
     ],
-    ids=["not as many", "the gate of another child", "nothing that the first loop made"],
+    ids=[
+        "not as many",
+        "the gate of another child",
+        "nothing that the first loop made",
+        "gates that are read along the loop, and stored across it",
+    ],
 )
 def test_what_is_left_as_it_is(part):
     program, changed = joined(**part)

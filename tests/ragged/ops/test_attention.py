@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
 import ragged
 from ragged import RaggedArray, ops
+from ragged.api.values import Value
 from ragged.errors import DataError
+from ragged.ops.attend import Scoring, attention
+from ragged.ops.dims import sequences
 from tests.ragged.ops import reference
 from tests.ragged.ops.batches import LENGTHS, PAIRS, SEEDS, check, matrices, rows, weights
 
@@ -193,3 +198,39 @@ def test_a_window_beyond_all_rows_takes_no_more_memory():
     x = rows([5, 3], 8)
     wide = ops.scaled_dot_product_attention(x, x, x, window=(10**8, 1))
     assert wide.equal(ops.scaled_dot_product_attention(x, x, x, window=(None, 1)))
+
+
+def _pair(b: Value, h: Value, t: Value, u: Value) -> Value:
+    """An element of a bias, of a program in which it is declared."""
+    return BIAS[b, t, u]
+
+
+OF = sequences()
+KEYS = sequences("_keys", OF.batch, OF.size)
+BIAS = ragged.input_tensor("bias", [*OF.dims, KEYS.dims[1]])
+SCORINGS = {
+    "plain": Scoring(),
+    "causal": Scoring(after=0),
+    "window": Scoring(before=20, after=30),
+    "bias": Scoring(adjust=lambda score, b, h, t, u, bias: score + bias, beside=(_pair,)),
+}
+
+
+@pytest.mark.parametrize("name", SCORINGS)
+def test_all_that_is_between_is_kept_for_one_tile_and_one_head(name: str):
+    """A worker has keys and values of one head, and what is of a tile of queries: nothing is as large as the scores."""
+    tensors = [
+        ragged.input_tensor(each, [*of.dims, (ragged.dim("head"), 4), (ragged.dim("place"), 64)])
+        for each, of in (("q", OF), ("k", KEYS), ("v", KEYS))
+    ]
+    reads = [lambda *at, tensor=tensor: tensor[at] for tensor in tensors]
+    found = attention("Y", 4, 64, OF, KEYS, *reads, size=32, scoring=SCORINGS[name])
+    s = ragged.Schedule(found.result)
+    found.decide(s)
+    found.arrange(s)
+    text = ragged.compile(s, target="llvm -mcpu=x86-64-v4", threads=2).show("loops")
+    held = re.findall(r"^(\w+): workspace\(float32\[([^,]+),", text, re.MULTILINE)
+    assert {"Y_k", "Y_v", "Y_scores", "Y_weights"} <= {each for each, _ in held}
+    assert {rows for _, rows in held} == {"workers"}
+    if name == "bias":
+        assert "Y_beside_acc = local(float32[16, 16], scope=register, order=(1, 0))" in text
