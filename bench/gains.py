@@ -7,7 +7,8 @@ padded in part, with its rows copied to padded ones and back or read as they are
 and 21): products of matrices, those of attention among them, whole panels of columns apart from the last one, and whole
 tiles of rows apart from what is left; sums up to the diagonal apart from the triangle at it. Horizontal fusion: two
 such loops as one. Load hoisting (figure 23): a softmax over scores with offsets that are looked up once a row. Masks
-(figure 18): causal attention over all scores or those of triangles alone. Producers in loops of their consumers
+(figure 18): causal attention over all scores or those of triangles alone. Options of attention: each such that it
+changes no answer, so that the gain of one is what it costs. Producers in loops of their consumers
 (section 5.2): a chain of stencils, in nests of their own or computed at each sequence or block of rows. All variants of
 an operator are compared with each other before they are timed; then they take turns.
 """
@@ -28,11 +29,11 @@ from rich.table import Table
 from bench.command import check_names, page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
-from bench.operators.attention_variants import attention_products, masked_variants
+from bench.operators.attention_variants import attention_products, masked_variants, option_variants
 from bench.operators.cases import SEED
 from bench.operators.results import Variation
 from bench.operators.variants import (
-    Variant,
+    Varied,
     linear_variants,
     softmax_variants,
     stencil_variants,
@@ -47,7 +48,7 @@ _WIDTH = 140
 
 
 def measure(
-    operator: str, shape: str, variants: Sequence[Variant], threads: int, rounds: int
+    operator: str, shape: str, variants: Sequence[Varied], threads: int, rounds: int
 ) -> list[Variation]:
     """Compile the variants, compare their answers, and time them in turns."""
     calls = [variant.call(threads) for variant in variants]
@@ -88,6 +89,8 @@ def run(options: argparse.Namespace) -> list[Variation]:
         heads, head = (2, 16) if options.quick else (8, 64)
         variants = masked_variants(lengths, heads, head, rng)
         rows += measure("attention", f"{name}, causal", variants, options.threads, options.rounds)
+        options_of_attention = option_variants(lengths, heads, head, rng)
+        rows += measure("attention", name, options_of_attention, options.threads, options.rounds)
         for what, sizes in attention_products(lengths, heads, head).items():
             variants = vgemm_variants(sizes, rng)
             rows += measure("vgemm", f"{name}, {what}", variants, options.threads, options.rounds)

@@ -1,7 +1,9 @@
-"""Parts of attention under several schedules: masks, and the sizes of its two products."""
+"""Attention under several schedules and with several options: masks, biases, and the sizes of its two products."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,11 @@ import numpy.typing as npt
 
 import ragged
 from bench.lengths import Lengths
-from bench.operators.variants import Build, Variant
+from bench.operators.variants import Build, Variant, rows_of
 from ragged import Schedule
 from ragged.api.tensors import DimLike
 from ragged.api.values import Value
+from ragged.ops import scaled_dot_product_attention
 from ragged.ops.attend import CAUSAL, Scoring, attention, queries_per_tile
 from ragged.ops.compiled import Options
 from ragged.ops.dims import sequences
@@ -54,6 +57,44 @@ def masked_variants(lengths: Lengths, heads: int, width: int, rng: np.random.Gen
         Variant("all scores, masked", build(Scoring(adjust=hidden)), inputs),
         Variant("scores of a triangle", build(CAUSAL), inputs),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionVariant:
+    """`ragged.ops.scaled_dot_product_attention` with options."""
+
+    name: str
+    inputs: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    def call(self, threads: int) -> Callable[[], Any]:
+        """Return a call on its inputs."""
+        return lambda: scaled_dot_product_attention(**self.inputs, **self.options, threads=threads)
+
+    def rows(self, result: Any) -> list[npt.NDArray[Any]]:
+        """Return the rows of a result."""
+        return rows_of(result)
+
+
+def option_variants(
+    lengths: Lengths, heads: int, width: int, rng: np.random.Generator
+) -> list[OptionVariant]:
+    """Return attention plain, and with each option such that it changes no answer: what it adds or hides is nothing."""
+    inputs = {
+        name: ragged.array([rng.standard_normal((n, heads, width), np.float32) for n in lengths])
+        for name in ("query", "key", "value")
+    }
+    longest, pairs = int(max(lengths)), [(int(n), int(n)) for n in lengths]
+    still = np.zeros((longest, width // 2), np.float32)
+    options: dict[str, dict[str, Any]] = {
+        "no option": {},
+        "window": {"window": (longest, longest)},
+        "bias": {"bias": ragged.array([np.zeros(pair, np.float32) for pair in pairs])},
+        "mask": {"mask": ragged.array([np.ones(pair, np.bool_) for pair in pairs])},
+        "alibi": {"alibi": np.zeros(heads, np.float32)},
+        "rope": {"rope": (np.cos(still), np.sin(still))},
+    }
+    return [OptionVariant(name, inputs, each) for name, each in options.items()]
 
 
 def attention_products(lengths: Lengths, heads: int, width: int) -> dict[str, npt.NDArray[np.integer[Any]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,20 @@ WIDTH = Options().panel("float32")
 _STENCILS = 3
 
 
+class Varied(Protocol):
+    """What takes turns with others that have the same answer."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the table."""
+
+    def call(self, threads: int) -> Callable[[], Any]:
+        """Compile it and return a call on its inputs."""
+
+    def rows(self, result: Any) -> list[Array]:
+        """Return the rows of a result that are compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A schedule of an operator, and what it is run on; of each row of the result the first `kept` are looked at."""
@@ -45,9 +59,14 @@ class Variant:
 
     def rows(self, result: Any) -> list[Array]:
         """Return the rows of a result without padding."""
-        found = result.rows() if isinstance(result, RaggedArray) else list(result)
-        arrays = [np.asarray(row.to_padded(0) if isinstance(row, RaggedArray) else row) for row in found]
+        arrays = rows_of(result)
         return arrays if self.kept is None else [a[:k] for a, k in zip(arrays, self.kept, strict=True)]
+
+
+def rows_of(result: Any) -> list[Array]:
+    """Return the rows of a result as arrays."""
+    found = result.rows() if isinstance(result, RaggedArray) else list(result)
+    return [np.asarray(row.to_padded(0) if isinstance(row, RaggedArray) else row) for row in found]
 
 
 def linear_variants(lengths: Lengths, width: int, rng: np.random.Generator) -> list[Variant]:
