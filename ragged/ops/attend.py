@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 import numpy as np
 
@@ -68,8 +70,11 @@ class Scoring:
         """Return the first key that a tile of `size` queries sees, the first query of all at place `start`."""
         if self.before is None:
             return 0
-        seen = ragged.maximum(tile * size + (start - self.before), 0)
-        return ragged.minimum(seen, self.end(tile, size, keys, start))
+        return ragged.minimum(self.begin(tile, size, start), self.end(tile, size, keys, start))
+
+    def begin(self, tile: ValueLike, size: int, start: ValueLike) -> ValueLike:
+        """Return the first key that a tile of queries sees if it sees any, whatever the number of keys."""
+        return 0 if self.before is None else ragged.maximum(tile * size + (start - self.before), 0)
 
     def end(self, tile: ValueLike, size: int, keys: Value, start: ValueLike = 0) -> Value:
         """Return the key after the last one that a tile of queries sees."""
@@ -99,11 +104,12 @@ class Scoring:
         """
         if self.adjust is not None:
             score = self.adjust(score, b, h, ragged.minimum(query, last) + start, key, *beside)
+        seen = []
         if self.after is not None:
-            score = ragged.where(key <= query + (start + self.after), score, float("-inf"))
+            seen.append(key <= query + (start + self.after))
         if self.before is not None:
-            score = ragged.where(key >= query + (start - self.before), score, float("-inf"))
-        return score
+            seen.append(key >= query + (start - self.before))
+        return ragged.where(reduce(and_, seen), score, float("-inf")) if seen else score
 
 
 PLAIN = Scoring()
@@ -126,7 +132,7 @@ class Attention:
             s.compute_at(tensor, self.result.loops[2])
         for tensor in self.in_head:
             s.compute_at(tensor, self.result.loops[1])
-        head, batch, tile, lane, place = self.result.dims
+        batch, head, tile, lane, place = self.result.dims
         s.fuse_dimensions(tile, lane)
         s.reorder_dimensions(batch, tile, head, place)
         s.fuse_dimensions(head, place)
@@ -139,7 +145,7 @@ class Attention:
     def read(self, b: Value, t: Value, k: Value) -> Value:
         """Return feature `k` of the result at place `t` of sequence `b`."""
         width = self.result.dims[4].extent
-        return self.result[k // width, b, t // self.tile, t % self.tile, k % width]
+        return self.result[b, k // width, t // self.tile, t % self.tile, k % width]
 
 
 def attention(
@@ -167,20 +173,20 @@ def attention(
     b0 = queries.batch
     head, tile, lane = ragged.dim("head"), ragged.dim("tile"), ragged.dim("lane")
     place, key = ragged.dim("place"), ragged.dim("key")
-    outer: list[DimLike] = [(head, heads), (b0, queries.size)]
+    outer: list[DimLike] = [(b0, queries.size), (head, heads)]
     rows: list[DimLike] = [*outer, (tile, (n(b0) + (size - 1)) // size)]
     scale = max(width, 1) ** -0.5 if scoring.scale is None else scoring.scale
     k_own = ragged.compute(
-        f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: k(b, u, h, d)
+        f"{name}_k", [*outer, (key, m(b0)), (place, width)], lambda b, h, u, d: k(b, u, h, d)
     )
     v_own = ragged.compute(
-        f"{name}_v", [*outer, (key, m(b0)), (place, width)], lambda h, b, u, d: v(b, u, h, d)
+        f"{name}_v", [*outer, (key, m(b0)), (place, width)], lambda b, h, u, d: v(b, u, h, d)
     )
     q_own = ragged.compute(
         f"{name}_q",
         [*rows, (place, width), (lane, size)],
         # lanes beyond the last query are copies of it; their results are not stored
-        lambda h, b, i, d, w: q(b, ragged.minimum(i * size + w, n(b) - 1), h, d) * scale,
+        lambda b, h, i, d, w: q(b, ragged.minimum(i * size + w, n(b) - 1), h, d) * scale,
     )
 
     def begin(b: ValueLike) -> ValueLike:
@@ -195,13 +201,13 @@ def attention(
     scores = ragged.compute(
         f"{name}_scores",
         [*rows, (key, seen(b0, tile)), (lane, size)],
-        lambda h, b, i, u, w: ragged.sum(width, lambda d: k_own[h, b, at(b, i, u), d] * q_own[h, b, i, d, w]),
+        lambda b, h, i, u, w: ragged.sum(width, lambda d: k_own[b, h, at(b, i, u), d] * q_own[b, h, i, d, w]),
     )
     beside = [
         ragged.compute(
             f"{name}_beside{number or ''}",
             scores.dims,
-            lambda h, b, i, u, w, read=read: read(
+            lambda b, h, i, u, w, read=read: read(
                 b, h, ragged.minimum(i * size + w, n(b) - 1) + begin(b), at(b, i, u)
             ),
         )
@@ -212,21 +218,21 @@ def attention(
         allowed = ragged.compute(
             f"{name}_allowed",
             scores.dims,
-            lambda h, b, i, u, w: scoring.of(
-                scores[h, b, i, u, w],
+            lambda b, h, i, u, w: scoring.of(
+                scores[b, h, i, u, w],
                 b,
                 h,
                 i * size + w,
-                at(b, i, u),
+                u + scoring.begin(i, size, begin(b)),
                 n(b) - 1,
                 begin(b),
-                [each[h, b, i, u, w] for each in beside],
+                [each[b, h, i, u, w] for each in beside],
             ),
         )
     may_hide_all = scoring.before is not None or scoring.adjust is not None
 
-    def largest(h: Value, b: Value, i: Value, w: Value) -> Value:
-        most = ragged.max(seen(b, i), lambda u: allowed[h, b, i, u, w])
+    def largest(b: Value, h: Value, i: Value, w: Value) -> Value:
+        most = ragged.max(seen(b, i), lambda u: allowed[b, h, i, u, w])
         # with it as the largest of no score that is seen, weights are zero
         lowest = float(np.finfo(DType(dtype).computed.value).min)
         return ragged.maximum(most, lowest) if may_hide_all else most
@@ -235,20 +241,20 @@ def attention(
     weights = ragged.compute(
         f"{name}_weights",
         scores.dims,
-        lambda h, b, i, u, w: ragged.exp(allowed[h, b, i, u, w] - most[h, b, i, w]),
+        lambda b, h, i, u, w: ragged.exp(allowed[b, h, i, u, w] - most[b, h, i, w]),
     )
 
-    def attended(h: Value, b: Value, i: Value, w: Value, d: Value) -> Value:
-        return ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w] * v_own[h, b, at(b, i, u), d])
+    def attended(b: Value, h: Value, i: Value, w: Value, d: Value) -> Value:
+        return ragged.sum(seen(b, i), lambda u: weights[b, h, i, u, w] * v_own[b, h, at(b, i, u), d])
 
     total = ragged.compute(
         f"{name}_total",
         most.dims,
-        lambda h, b, i, w: ragged.sum(seen(b, i), lambda u: weights[h, b, i, u, w]),
+        lambda b, h, i, w: ragged.sum(seen(b, i), lambda u: weights[b, h, i, u, w]),
     )
 
-    def divisor(h: Value, b: Value, i: Value, w: Value) -> Value:
-        sum_of_weights = total[h, b, i, w]
+    def divisor(b: Value, h: Value, i: Value, w: Value) -> Value:
+        sum_of_weights = total[b, h, i, w]
         sees = sum_of_weights != 0.0 if may_hide_all else m(b) > 0
         return ragged.where(sees, sum_of_weights, 1.0)
 
@@ -257,13 +263,13 @@ def attention(
     mixed = ragged.compute(
         f"{name}_mixed",
         [*rows, *(reversed(inner) if narrow else inner)],
-        (lambda h, b, i, d, w: attended(h, b, i, w, d)) if narrow else attended,
+        (lambda b, h, i, d, w: attended(b, h, i, w, d)) if narrow else attended,
     )
     result = ragged.compute(
         name,
         [*rows, (lane, ragged.minimum(size, n(b0) - tile * size)), (place, width)],
-        lambda h, b, i, w, d: (
-            (mixed[h, b, i, d, w] if narrow else mixed[h, b, i, w, d]) / divisor(h, b, i, w)
+        lambda b, h, i, w, d: (
+            (mixed[b, h, i, d, w] if narrow else mixed[b, h, i, w, d]) / divisor(b, h, i, w)
         ),
         dtype,
     )

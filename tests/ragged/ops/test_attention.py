@@ -181,7 +181,7 @@ def test_workers_share_the_sequences_of_one_head():
     layer = ops.MultiheadAttention(8, 1, threads=2)
     layer.load_state_dict(weights(layer.shapes))
     text = layer.function.show("loops")
-    assert "b_begin(w * shares // workers)" in text and "w * 1 // workers" not in text
+    assert "b_h_begin(w * shares // workers)" in text and "w * 1 // workers" not in text
 
 
 @pytest.mark.parametrize("window", [3, (1,), (1, 2, 3), (1.5, 2), (-1, 0), (2**40, 0), "ab"])
