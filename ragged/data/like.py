@@ -33,7 +33,7 @@ def converter(example: object) -> Callable[[Array], Any] | None:
 def writable_view(value: Any) -> Array:
     """Return a NumPy array that shares the memory of an array, writable if the array is.
 
-    Raises what its library does if it has no view, as of memory on a GPU.
+    Raises what its library does if it has no view, as of memory on a GPU, and a `BufferError` if it lends no memory.
     """
     if isinstance(value, np.ndarray):
         return value
@@ -41,6 +41,8 @@ def writable_view(value: Any) -> Array:
         return bfloat16_memory(value.detach() if hasattr(value, "detach") else value)
     if hasattr(value, "detach"):  # a tensor of torch, which may have gradients
         return np.asarray(value.detach())
+    if not hasattr(value, "__dlpack__"):
+        raise BufferError(f"a {type(value).__name__} gives copies of its elements alone")
     return np.from_dlpack(value)
 
 

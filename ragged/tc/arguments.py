@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragged.data.like import converter
+from ragged.data.like import converter, writable_view
 from ragged.data.read import is_array, read_array
 from ragged.errors import DataError
 from ragged.ir.expr import Const, Ref, Var
@@ -206,7 +206,10 @@ def read_parameter(function: CheckedFunction, name: str, value: object) -> Array
         kinds: tuple[type, ...] = (int, float) if is_float(version.type) else (bool,)
         if not isinstance(value, (*kinds, np.generic)):
             raise refuse(function, f"is given '{version.name}' = {value!r}, and it is of type {version.type}")
-        return np.array(value, dtype)
+        try:
+            return np.array(value, dtype)
+        except OverflowError as error:
+            raise refuse(function, f"is given '{version.name}' = {value!r}", because=str(error)) from error
     if not is_array(value):
         raise refuse(
             function, f"is given '{version.name}' of type {type(value).__name__}, and an array is needed"
@@ -258,14 +261,18 @@ def out_arrays(
         what = f"is given out= for '{name}'"
         if not is_array(value):
             raise refuse(function, f"{what} of type {type(value).__name__}, and an array is needed")
-        array = read_array(f"{function.name}: out '{name}'", value)
+        try:
+            array = writable_view(value)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise refuse(function, f"{what} that cannot be written", because=str(error)) from error
         dtype = stored(function.outputs[name].type).numpy
         shape = tuple(extent for _, extent in domains[name])
         if array.shape != shape or array.dtype != dtype:
             raise refuse(
                 function, f"{what} of {array.dtype}{list(array.shape)}, and it is {dtype}{list(shape)}"
             )
-        if not array.flags.writeable:
+        repeated = any(n > 1 and not by for n, by in zip(shape, array.strides, strict=True))
+        if repeated or not array.flags.writeable:
             raise refuse(function, f"{what} that cannot be written")
         for other, (_, own) in found.items():
             if np.shares_memory(own, array):
@@ -290,9 +297,3 @@ def _not_started(function: CheckedFunction, name: str) -> TcError:
         fix=("" if sign == "=" else f"'{sign}!' starts from the neutral element; or ")
         + f"out= with the values of '{name}'",
     )
-
-
-def write_result(out: Any, array: Array, value: Array) -> Any:
-    """Copy a result into the caller's array, and return that."""
-    array[...] = value
-    return out

@@ -21,7 +21,6 @@ from ragged.tc.arguments import (
     require_fixed,
     require_given,
     sizes_of,
-    write_result,
 )
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
 from ragged.tc.intervals import value_of
@@ -152,7 +151,8 @@ class TcCallable:
         found = {}
         for name, value in zip(domains, self._run(inputs, sizes, domains), strict=True):
             if name in outs:
-                found[name] = write_result(*outs[name], value)
+                found[name], view = outs[name]
+                view[...] = value
             else:
                 found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
         if not arrays and out is None and self._compiled is not None:

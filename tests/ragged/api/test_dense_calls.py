@@ -161,6 +161,7 @@ def test_what_is_no_out():
         (frozen, "out 'Y' is read-only"),
         (crooked, "out 'Y' does not begin at a multiple of an element, 4 bytes"),
         ([1.0], "out 'Y' is of type list"),
+        (np.float32(1), "out 'Y' cannot be written in place"),
         ({"Z": np.zeros(shape, np.float32)}, "out= names 'Z', and the results are Y"),
     ):
         with pytest.raises(DataError, match=message):

@@ -200,6 +200,35 @@ def test_arguments_that_do_not_fit(args, given, what):
     assert (caught.value.phase, caught.value.what) == ("call", what)
 
 
+class OnlyCopies:
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros(3, np.float32)
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3,), (0,)),
+        torch.zeros(1).expand(3),
+        np.broadcast_to(np.float32(0), (3,)),
+        OnlyCopies(),
+        torch.empty(3, device="meta"),
+    ],
+)
+def test_results_need_memory_for_each_element(out):
+    double = tc.define("def double(float(N) x) -> (y) { y(i) = 2 * x(i) }").double
+    with pytest.raises(tc.TcError, match="double is given out= for 'y' that cannot be written"):
+        double(b, out=out)
+
+
+def test_a_number_that_no_float_is():
+    scaled = tc.define("def scaled(float a, float(N) x) -> (y) { y(i) = a * x(i) }").scaled
+    for _ in range(2):
+        np.testing.assert_array_equal(scaled(2, b), 2 * b)
+        with pytest.raises(tc.TcError, match="scaled is given 'a' = 1000"):
+            scaled(10**400, b)
+
+
 def test_constant_extents():
     lib = tc.define("def f(float(10) x) -> (y) { y(i) = x(i) }")
     with pytest.raises(tc.TcError, match="f is given 'x' with 9 in dimension 0, not 10") as caught:
