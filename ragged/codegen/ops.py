@@ -72,7 +72,7 @@ def literal(value: float | int | bool, dtype: DType) -> TirExpr:
     """Return a constant."""
     if dtype is DType.BFLOAT16:
         return tirx.IntImm("uint16", int(dtype.numpy.type(value).view(np.uint16)))
-    return tirx.FloatImm(dtype.value, float(value)) if dtype.is_float else _integer(int(value), dtype)
+    return tirx.FloatImm(dtype.value, dtype.nearest(value)) if dtype.is_float else _integer(int(value), dtype)
 
 
 def from_bfloat16(x: TirExpr) -> TirExpr:

@@ -63,6 +63,11 @@ class DType(Enum):
             return DType.INT64
         return DType.FLOAT32 if self in (DType.FLOAT16, DType.BFLOAT16) else self
 
+    def nearest(self, value: float) -> float:
+        """Return the nearest number of a type of floats; infinity where the value is too large for all others."""
+        with np.errstate(over="ignore"):
+            return float(self.numpy.type(value))
+
     @property
     def bytes(self) -> int:
         """Bytes of one element in memory."""

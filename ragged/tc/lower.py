@@ -26,7 +26,7 @@ from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
 from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.terms import sum_by_terms
-from ragged.tc.types import computed, converted
+from ragged.tc.types import computed, converted, neutral
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +226,14 @@ class _FunctionLowering:
         value = self.expr(statement.value, own)
         body = Value(converted(value.expr, dtype), value.sources)
         if inside is not None:
-            neutral = _neutral(statement.combiner, previous, dtype)
+            unused = _neutral(statement.combiner, previous, dtype)
             body = Value(
-                ir.Select(inside, body.expr, neutral.expr, statement.at), {**body.sources, **neutral.sources}
+                ir.Select(inside, body.expr, unused.expr, statement.at), {**body.sources, **unused.sources}
             )
         buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
-        made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, previous)
+        least = neutral(statement.combiner, statement.target.type)
+        start = Value(least) if previous is None and least is not None else previous
+        made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, start)
         return Value(ir.Load(buffer, (), statement.at), {buffer: made})
 
     def extent(self, own: IndexRange, at: Mapping[ir.Var, ir.Expr]) -> Value:

@@ -186,8 +186,8 @@ class _NodeBuilder:
         at = self.at(node)
         match str(node.data), node.children:
             case "number", (Token(type="INTEGER") as token,):
-                if len(token) > _MOST_DIGITS:
-                    raise TcError("parse", f"a number of {len(token)} digits has more than 64 bits", at=at)
+                if len(token) > _MOST_DIGITS or int(token) >= 2**63:
+                    raise TcError("parse", f"a number of {len(token)} digits has more than 63 bits", at=at)
                 return tc.NumberLiteral(int(token), at)
             case "number", (token,):
                 return tc.NumberLiteral(float(token), at)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
+import numpy as np
+
 from ragged.errors import Location
 from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
@@ -72,7 +74,7 @@ class TcScope:
         """Return an expression and its type."""
         match node:
             case tc.NumberLiteral(value=int(value)):
-                return ir.Const(value), INT
+                return ir.Const(value), INT if value < 2**31 else "int64"
             case tc.NumberLiteral(value=value):
                 return ir.Const(value, DType.FLOAT32), FLOAT
             case tc.Name():
@@ -264,12 +266,19 @@ class TcScope:
         if given == BOOL:
             one, zero = (converted(ir.Const(value), dtype) for value in (1, 0))
             return ir.Select(expr, one, zero), type_
+        if isinstance(expr, ir.Const) and is_int(type_) and not -(2.0**63) <= expr.value < 2.0**63:
+            raise refuse(f"{expression_text(operand)} is no {type_}", operand.at)
         return _rounded(converted(expr, dtype), type_), type_
 
 
 def _rounded(expr: ir.Expr, type_: str) -> ir.Expr:
     """Return an expression rounded or wrapped to a type that is narrower than the one it is computed in."""
     stored = next((each for each in DType if each.value == type_), None)
-    if stored is None or stored is expr.dtype or isinstance(expr, ir.Const):
+    if stored is None or stored is expr.dtype:
         return expr
+    if isinstance(expr, ir.Const):
+        kept = (
+            stored.nearest(expr.value) if stored.is_float else int(np.int64(expr.value).astype(stored.numpy))
+        )
+        return ir.Const(kept, expr.dtype)
     return ir.Cast(computed(type_), ir.Cast(stored, expr))

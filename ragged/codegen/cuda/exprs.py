@@ -152,7 +152,7 @@ def literal(value: float | int | bool, dtype: DType) -> str:
             text = str(int(value)) if abs(int(value)) < _INT_LIMIT else f"{int(value)}LL"
             return text if int(value) >= 0 else f"({text})"
         case DType.FLOAT32 | DType.FLOAT64:
-            return _float(float(dtype.numpy.type(value)), dtype)
+            return _float(dtype.nearest(value), dtype)
         case (
             DType.BFLOAT16X2
             | DType.BFLOAT16

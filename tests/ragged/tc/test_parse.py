@@ -66,7 +66,8 @@ def test_refusals(text, what, line, column):
         ("(" * 99 + "x" + ")" * 99, None, None),
         ("x" + " + x" * 90, None, None),
         ("x" + " + x" * 200, "more than 100 expressions stand one within another", 29),
-        ("9" * 5000, "a number of 5000 digits has more than 64 bits", 29),
+        ("9" * 5000, "a number of 5000 digits has more than 63 bits", 29),
+        (str(2**63), "a number of 19 digits has more than 63 bits", 29),
         ("x" + " " * 100_000, "the text has 100,031 characters, and 100,000 at most are read", 1),
     ],
 )

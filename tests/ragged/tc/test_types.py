@@ -112,3 +112,37 @@ def test_a_power_of_a_negative_number():
     x, y = np.array([-2, -2, -2, 0, 0], np.float32), np.array([2, 3, 0.5, 0, 2], np.float32)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(f(x, y), x**y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", INTEGERS[:-1])
+def test_the_least_and_the_largest_of_nothing(name):
+    low, high = np.iinfo(name).min, np.iinfo(name).max
+    f = tc.define(f"def f({name}(N,K) x) -> (top, low) {{ top(n) max=! x(n,k) low min=! x(n,k) }}").f
+    found = f(np.ones((2, 0), name))
+    assert (found["top"].tolist(), found["low"]) == ([low, low], high)
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "value"),
+    [
+        ("2147483647", "int32", 2**31 - 1),
+        ("2147483648", "int64", 2**31),
+        ("-9223372036854775807", "int64", 1 - 2**63),
+        ("int32(int8(300))", "int32", 44),
+        ("float(float16(0.1))", "float32", np.float32(np.float16(0.1))),
+        ("3.4028235e38", "float32", np.finfo("float32").max),
+        ("-1e39", "float32", -np.inf),
+        ("double(1e39)", "float64", 1e39),
+    ],
+)
+def test_numbers_in_the_text(number, dtype, value):
+    found = tc.define(f"def f(float(N) x) -> (y) {{ y(i) = {number} where i in 0:N }}").f(
+        np.ones(1, np.float32)
+    )
+    assert (found.dtype, found[0]) == (dtype, value)
+
+
+@pytest.mark.parametrize("number", ["1e39", "-1e999", "9223372036854775807.0"])
+def test_numbers_that_no_integer_is(number):
+    with pytest.raises(tc.TcError, match=f"{float(number)} is no int32".replace("+", "[+]")):
+        tc.define(f"def f() -> (y) {{ y = int32({number}) }}")
