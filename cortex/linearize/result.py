@@ -89,7 +89,7 @@ class Linearized:
         own = {name: changed.pop(name) for name in [*changed] if name in self._arrays}
         return replace(self, _arrays={**self._arrays, **own}, **changed)
 
-    def with_payloads(self, **payloads: object) -> Linearized:
+    def with_payloads(self, /, **payloads: object) -> Linearized:
         """Return a batch of the same structures, of which the nodes carry other payloads; all other arrays are shared.
 
         Args:

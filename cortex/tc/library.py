@@ -36,7 +36,7 @@ class RecursiveComprehension:
         """The names of the sizes, which a call takes."""
         return size_names(self._definition)
 
-    def __call__(self, **sizes: int) -> Model:
+    def __call__(self, /, **sizes: int) -> Model:
         """Return the model with these sizes.
 
         Its parameters and payloads have the names of the text's parameters: payloads are those with the node as the

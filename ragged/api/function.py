@@ -74,7 +74,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
             other._preludes = self._preludes
         return other
 
-    def __call__(self, **arrays: object) -> Any:
+    def __call__(self, /, **arrays: object) -> Any:
         """Run the operators on arrays and return the result, which the caller owns; several results by name.
 
         A tensor with a variable dimension is a `ragged.array`. Any other one is a NumPy array, or one of torch or
@@ -154,7 +154,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
 
         return tuple(Shape(sizes, float(count)) for sizes, count in self._counts.most_frequent())
 
-    def plan(self, **sizes: int) -> ShapePlan:
+    def plan(self, /, **sizes: int) -> ShapePlan:
         """Return what a call at these sizes runs: its products, their variants and tiles, and the predicted time.
 
         Sizes that parameters decide may be left out. Without products of rows of its sizes a kernel has an empty plan.

@@ -100,7 +100,7 @@ class TcCallable:
         """The outputs that are read before they are written, and are no parameters: calls give them as `out=`."""
         return tuple(self._function.initial)
 
-    def infer(self, **shapes: Any) -> Domains:
+    def infer(self, /, **shapes: Any) -> Domains:
         """Return the lower bound and the extent of each dimension of each output, for the shapes of arguments.
 
         An integer scalar is given by its value; scalars of other types may be left out.
@@ -117,7 +117,7 @@ class TcCallable:
         given = {**self._options.sizes, **named(self._function, (), shapes), **bound}
         return self._domains(sizes_of(self._function, read_shapes(self._function, given), given))
 
-    def __call__(self, *args: object, out: object = None, **arrays: object) -> Any:
+    def __call__(self, /, *args: object, out: object = None, **arrays: object) -> Any:
         """Run the function on arrays; return its output, or several by name in order.
 
         Results are new arrays of the caller, of the library of the first array, with the extents that `infer` returns,

@@ -96,6 +96,7 @@ class TcFunction(TcCallable):
 
     def tune(
         self,
+        /,
         *args: object,
         seconds: float = 60.0,
         strategy: StrategyLike = "genetic",

@@ -96,6 +96,14 @@ def test_a_layer_without_recursion():
     np.testing.assert_array_equal(out["y"], [[4, 9]])
 
 
+def test_parameters_and_sizes_may_be_called_self():
+    text = "def f(tree n, float(n,self) x) -> (h) { h(n,i) = x(n,i) + float(num_children(n)) }"
+    fn = cortex.compile(tc.define(text).f(self=2), {})
+    x = np.ones((1, 2), np.float32)
+    batch = fn.linearize([cortex.Node(x=x[0])])
+    np.testing.assert_array_equal(fn(batch.with_payloads(x=2 * x))["h"], 2 * x)
+
+
 def test_texts_print_and_name_their_sizes():
     again = tc.define(str(LIB))
     assert str(again) == str(LIB) and again.functions == ("tree_rnn", "tree_lstm", "mv_rnn")

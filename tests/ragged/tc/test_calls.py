@@ -200,6 +200,13 @@ def test_arguments_that_do_not_fit(args, given, what):
     assert (caught.value.phase, caught.value.what) == ("call", what)
 
 
+def test_parameters_may_be_called_self():
+    double = tc.define("def double(float(N) self) -> (y) { y(i) = 2 * self(i) }").double
+    assert double.infer(self=(4,)) == {"y": ((0, 4),)}
+    for found in (double(b), double(b), double(self=b)):
+        np.testing.assert_array_equal(found, 2 * b)
+
+
 class OnlyCopies:
     def __array__(self, dtype=None, copy=None):
         return np.zeros(3, np.float32)
