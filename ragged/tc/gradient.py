@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from ragged.arith.fold import FoldedSubstitution
 from ragged.ir.build import both
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.walk import loads, reads_memory, variables
 from ragged.tc import tree as tc
@@ -24,7 +25,7 @@ from ragged.tc.partials import negated, partials, product, total, where
 from ragged.tc.pull_back import PullBack
 from ragged.tc.ranges import difference
 from ragged.tc.scope import refuse
-from ragged.tc.types import computed, is_float
+from ragged.tc.types import computed, converted, is_float
 
 _LAST = Const(2**31 - 1)
 """A position after all others."""
@@ -133,7 +134,7 @@ class _Reverse:
                 whole = total(whole, value)
         sums = [(value, summed) for value, summed in own.parts if summed]
         if whole is None and not sums:
-            whole = Const(0.0, dtype)
+            whole = Cast(dtype, Const(0.0, DType.FLOAT32))
         if isinstance(whole, Load) and not sums and not result:
             same = self.writer.domains.get(whole.buffer) == version.domain
             if same and whole.indices == tuple(map(Ref, own.element)) and whole.dtype is dtype:
@@ -203,7 +204,7 @@ class _Reverse:
         elif statement.partial and statement.earlier is not None and inside is not None:
             self.pass_on(statement, statement.earlier, where(negated(inside), seed))
         stored = _element(statement, statement.target) if _keeps_value(statement) else None
-        found = partials(statement.value, body, self.wanted, stored)
+        found = partials(_value(statement), body, self.wanted, stored)
         for value, number in Counter(found.values()).items():
             if number > 1 and not statement.reduced and not isinstance(value, Load):
                 kept = self.helper(statement, "d", "=", value, statement.target.type)
@@ -216,7 +217,7 @@ class _Reverse:
 
         Zeros are counted, and left out of the product: so nothing is divided by one.
         """
-        value = statement.value
+        value = _value(statement)
         if before is not None:
             seed, outer = product(seed, before), seed
         else:
@@ -243,7 +244,7 @@ class _Reverse:
             self.saved.pop(
                 statement.target, None
             )  # compared with what is computed here, so computed here as well
-        value = statement.value
+        value = _value(statement)
         if not isinstance(value, Load):
             name, ranges = (
                 f"values_{statement.target.name}",
@@ -273,6 +274,11 @@ class _Reverse:
 
 def _element(statement: CheckedStatement, version: TensorVersion) -> Expr:
     return Load(version.buffer, tuple(map(Ref, statement.indices)))
+
+
+def _value(statement: CheckedStatement) -> Expr:
+    """Return the right side in the type that the target is computed in."""
+    return converted(statement.value, computed(statement.target.type))
 
 
 def _names(version: TensorVersion) -> list[str]:

@@ -278,6 +278,27 @@ def test_gradients_have_the_types_of_their_parameters():
     assert checked.parameters["d_y"].type == "float64"
 
 
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("y(i) = tanh(z(i))", [1 - np.tanh(1) ** 2, 2 - 2 * np.tanh(2) ** 2]),
+        ("y(i) = x(i) y(i) += z(i) * z(i)", [2, 8]),
+        ("y(i) = x(i) y(i) *= z(i)", [1, 4]),
+        ("y(i) = x(i) y(i) max= z(i) * 2", [2, 4]),
+        ("y(i) *=! z(i) * z(k)", [22, 25]),
+        ("y(i) = 2 where i in 0:N", [0, 0]),
+    ],
+)
+def test_values_that_are_stored_wider(body, wanted):
+    text = f"def f(double(N) x, float(N) z, bfloat16(N) w) -> (double y) {{ {body} }}"
+    given = (np.array([1, 2], dtype) for dtype in ("f8", "f4", "bfloat16", "f8"))
+    found = tc.define(text).f.gradient().compile(schedule=None)(*given)
+    assert {name: value.dtype.name for name, value in found.items()} == {
+        "d_x": "float64", "d_z": "float32", "d_w": "bfloat16",
+    }  # fmt: skip
+    np.testing.assert_allclose(found["d_z"], wanted, rtol=1e-6)
+
+
 def test_integers_take_part_and_have_none():
     gradient = TEXTS.counts.gradient()
     assert "(float(N) d_w)" not in str(gradient) and "d_n" not in str(gradient)
