@@ -173,6 +173,7 @@ class TcFunction(TcCallable):
         It takes this function's arguments, then the outputs in `saved` that it reads, then `d_NAME` for each output of
         floats: the derivative of a number by it. It returns `d_NAME` for each of `wrt`: the derivative of that number,
         of the parameter's shape and type; `d_NAME_in` if an output is called NAME too. Other values it computes again.
+        Where a parameter or a size has such a name, it is one with a number, `d_NAME_2`.
 
         Args:
             wrt: names of parameters of floats; None for all of them.

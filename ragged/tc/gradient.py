@@ -83,7 +83,7 @@ class _Reverse:
     def __init__(self, function: CheckedFunction, wrt: Sequence[str], saved: Collection[str]) -> None:
         self.function = function
         self.wrt = wrt
-        self.writer = DefinitionWriter(function)
+        self.writer = DefinitionWriter(function, saved)
         self.adjoints: dict[TensorVersion, _Adjoint] = {}
         self.saved = {function.outputs[name]: name for name in saved}
         self.active = self._active()

@@ -35,11 +35,12 @@ class BufferStatement:
 class DefinitionWriter:
     """Collects the tensors and the statements of a gradient, and writes its definition.
 
-    `backward` are its own statements. `bodies` are right sides in place of those of the function's statements, and
-    `before` what then comes before each; both by the statement.
+    `saved` are the outputs that calls give. `backward` are its own statements. `bodies` are right sides in place of
+    those of the function's statements, and `before` what then comes before each; both by the statement.
     """
 
     function: CheckedFunction
+    saved: Collection[str]
     backward: list[BufferStatement] = field(default_factory=list)
     before: dict[CheckedStatement, BufferStatement] = field(default_factory=dict)
     bodies: dict[CheckedStatement, Expr] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class DefinitionWriter:
         function = self.function
         self.taken = {*function.sizes, *function.scalars, *function.parameters, *function.outputs}
         self.taken |= {f"d_{name}" for name in (*function.parameters, *function.outputs)}
+        self.given = {*function.sizes, *function.scalars, *function.parameters, *self.saved}
         for name, version in function.parameters.items():
             self.names[version.buffer] = name
             self.domains[version.buffer] = version.domain or ()
@@ -73,8 +75,7 @@ class DefinitionWriter:
         """Return the buffer of the parameter `d_NAME`, which is stored from 0 on."""
         domain = tuple(IndexRange(Const(0), extent_of(own)) for own in version.domain or ())
         buffer = self.tensor(f"d_{name}", version.type, domain)
-        self._rename(buffer, f"d_{name}")
-        self.cotangents[buffer] = self._declared(f"d_{name}", version)
+        self.cotangents[buffer] = self._declared(self._rename(buffer, f"d_{name}"), version)
         return buffer
 
     def result(self, name: str, buffer: Buffer) -> None:
@@ -82,10 +83,13 @@ class DefinitionWriter:
         self._rename(buffer, f"d_{name}_in" if name in self.function.outputs else f"d_{name}")
         self.results[name] = buffer
 
-    def _rename(self, buffer: Buffer, name: str) -> None:
-        self.taken.discard(self.names[buffer])
+    def _rename(self, buffer: Buffer, wanted: str) -> str:
+        """Give a parameter or an output a name, with a number where another one has it; return it."""
+        self.taken.discard(self.names.pop(buffer))
+        name = self.names[buffer] = _unused(wanted, self.given | set(self.names.values()))
         self.taken.add(name)
-        self.names[buffer] = name
+        self.given.add(name)
+        return name
 
     def _declared(self, name: str, version: TensorVersion) -> tc.Declaration:
         dims = tuple(tree_of(extent_of(own)) for own in version.domain or ())

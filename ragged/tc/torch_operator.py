@@ -117,7 +117,10 @@ def _register_gradient(made: Any, checked: CheckedFunction, names: Sequence[str]
 
     def backward(ctx: Any, *given: Any) -> tuple[Any, ...]:
         values = {**dict(zip(ctx.tensors, ctx.saved_tensors, strict=True)), **ctx.numbers}
-        values |= {f"d_{name}": each for name, each in zip(checked.outputs, given, strict=True)}
+        taken = [
+            each for each, own in zip(given, checked.outputs.values(), strict=True) if is_float(own.type)
+        ]
+        values |= dict(zip(ctx.names[-len(taken) :], taken, strict=True))
         found = ctx.operator(*(values[each] for each in ctx.names))
         gradients = dict(zip(ctx.wrt, found if isinstance(found, tuple) else (found,), strict=True))
         return tuple(gradients.get(name) for name in names)

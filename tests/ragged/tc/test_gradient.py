@@ -278,6 +278,25 @@ def test_gradients_have_the_types_of_their_parameters():
     assert checked.parameters["d_y"].type == "float64"
 
 
+def test_names_that_are_taken():
+    taken = "def f(float(N) y, float(N) d_y, float(N) d_z, float(N) y_in, int s) -> (y, z) { y(i) = s * y(i) z(i) = "
+    gradient = tc.define(taken + "y(i) * y(i) * d_y(i) * y_in(i) }").f.gradient(saved=("z",))
+    assert "y_in, int s, float(N) d_y_2, float(N) d_z_2) -> (d_y_in, d_d_y, d_d_z, d_y_in_2) {" in str(
+        gradient
+    )
+    y, d_y, z = (np.array([each], np.float32) for each in (2, 3, 5))
+    found = gradient.compile(schedule=None)(y, d_y, z, z, 7, 0 * z, z / 5)
+    assert [float(each[0]) for each in found.values()] == [7 * 2 * 14 * 3 * 5, 14 * 14 * 5, 0, 14 * 14 * 3]
+
+
+def test_third_derivatives():
+    third = tc.define("def f(float(N) x) -> (y) { y(i) = x(i) * x(i) * x(i) }").f
+    for _ in range(3):
+        third = third.gradient(wrt=("x",))
+    x, one = np.array([2], np.float32), np.ones(1, np.float32)
+    assert third(x, one, one, one) == [6]
+
+
 @pytest.mark.parametrize(
     ("body", "wanted"),
     [

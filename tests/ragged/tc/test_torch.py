@@ -76,6 +76,15 @@ def test_second_derivatives():
     torch.testing.assert_close(second, 4 * x[:, None].detach() * y.detach())
 
 
+def test_third_derivatives_and_names_that_are_taken():
+    f = tc.define("def f(double(N) x, double(N) d_y) -> (y) { y(i) = exp(x(i)) * d_y(i) }").f.torch()
+    x, z = (torch.rand(3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    found = f(x, z)
+    for _ in range(3):
+        (found,) = torch.autograd.grad(found.sum(), (x,), create_graph=True)
+    torch.testing.assert_close(found, torch.exp(x) * z)
+
+
 def test_integers_scalars_and_several_outputs():
     x, a = floats(6), floats()
     at = torch.tensor([0, 2, 4, 1, 0, 3], dtype=torch.int32)
