@@ -238,12 +238,11 @@ class _Reverse:
         target = _element(statement, statement.target)
         loses = None if before is None else negated(Binary(BinaryOp.EQ, before, target))
         rest = seed if before is None else where(Binary(BinaryOp.EQ, before, target), seed)
+        compared = [statement.value] * bool(statement.reduced) + [before] * (before is not None)
+        if not all(isinstance(each, Load) and self.function.versions[each.buffer].given for each in compared):
+            self.saved.pop(statement.target, None)  # what it is compared with is computed here
         if not statement.reduced:
             return where(loses, seed), rest
-        if not (isinstance(statement.value, Load) and self.function.versions[statement.value.buffer].given):
-            self.saved.pop(
-                statement.target, None
-            )  # compared with what is computed here, so computed here as well
         value = _value(statement)
         if not isinstance(value, Load):
             name, ranges = (

@@ -289,6 +289,16 @@ def test_names_that_are_taken():
     assert [float(each[0]) for each in found.values()] == [7 * 2 * 14 * 3 * 5, 14 * 14 * 5, 0, 14 * 14 * 3]
 
 
+def test_maxima_are_compared_with_what_is_computed_again():
+    """The function adds in parts, and its gradient in order: sums that differ in their last bits are no ties."""
+    text = "def f(float(N,K) x, float(N) z) -> (y) { y(n) +=! x(n,k) * x(n,k) y(n) max= z(n) }"
+    split = tc.define(text).f.compile(split_reductions={"y": 3}, schedule=None)
+    x, z = np.random.default_rng(0).random((50, 64), np.float32), np.zeros(50, np.float32)
+    gradient = split.gradient(saved=("y",)).compile(schedule=None)
+    given = {"x": x, "z": z, "y": split(x, z), "d_y": z + 1}
+    assert not gradient(**{name: given[name] for name in gradient.parameters})["d_z"].any()
+
+
 def test_third_derivatives():
     third = tc.define("def f(float(N) x) -> (y) { y(i) = x(i) * x(i) * x(i) }").f
     for _ in range(3):
