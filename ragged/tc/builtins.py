@@ -77,8 +77,10 @@ def _trunc(x: Expr) -> Expr:
 
 
 def _round(x: Expr) -> Expr:
-    """Return the nearest integer, halves away from zero."""
-    away = _floor(_add(_abs(x), _number(x, 0.5)))
+    """Return the nearest integer, halves away from zero; `floor(abs(x) + 0.5)` would round the sum first."""
+    size, below = _abs(x), _floor(_abs(x))
+    half = ir.Binary(BinaryOp.GE, _sub(size, below), _number(x, 0.5))
+    away = ir.Select(half, _add(below, _number(x, 1.0)), below)
     return ir.Select(_lt(x, _number(x, 0.0)), _neg(away), away)
 
 

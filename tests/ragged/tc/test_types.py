@@ -107,6 +107,12 @@ def test_functions_of_numbers():
         np.testing.assert_allclose(found[out], wanted, rtol=2e-5, atol=1e-6, err_msg=text)
 
 
+def test_round_is_exact():
+    x = np.array([0.49999997, -0.49999997, 0.5, -2.5, 8388607.5, 8388609, -16777215], np.float32)
+    f = tc.define("def f(float(N) x) -> (y) { y(i) = round(x(i)) }").f
+    assert f(x).tolist() == [0, 0, 1, -3, 8388608, 8388609, -16777215]
+
+
 def test_a_power_of_a_negative_number():
     f = tc.define("def f(float(N) x, float(N) y) -> (z) { z(i) = pow(x(i), y(i)) }").f.compile(schedule=None)
     x, y = np.array([-2, -2, -2, 0, 0], np.float32), np.array([2, 3, 0.5, 0, 2], np.float32)
