@@ -20,7 +20,7 @@ from tests.mutants.mutate import mutants
 from tests.mutants.run import ROOT, Outcome, Run, outcomes
 
 FOLDERS = ("ragged/transform", "ragged/passes", "ragged/layout")
-LIMIT = 300.0
+LIMIT = 1200.0
 """Seconds that a file of tests takes at most without a mutant."""
 
 

@@ -59,6 +59,7 @@ def implied(known, goal):
         (("i == j",), "i <= j and j <= i"),
         (("0 <= i and i < n",), "0 <= i and i < n + 1"),
         (("0 <= i", "0 <= j"), "0 <= i + j"),
+        (("0 <= i",), "0 <= 2 * i"),
     ],
 )
 def test_bounds_follow_from_two_others_at_most(known, goal):

@@ -56,8 +56,11 @@ def data(program, lengths):
         ("(n(b) + 1) // 2 * 2", "(n(c) + 1) // 2 * 2", ["t_begin", "t_begin_row"]),
         ("n(b)", "n(c) // 2", ["t_begin", "t_begin_row", "u_begin", "u_begin_row"]),
         ("n(b) - 1", "n(c)", ["t_begin", "t_begin_row", "u_begin", "u_begin_row"]),
+        ("n(b) - 1", "n(c) - 1", ["t_begin", "t_begin_row"]),
+        ("b + 1", "c + 1", ["t_begin", "t_begin_row"]),
+        ("b + 1", "c + 2", ["t_begin", "t_begin_row", "u_begin", "u_begin_row"]),
     ],
-    ids=["lengths", "padded", "halves", "may be negative"],
+    ids=["lengths", "padded", "halves", "may be negative", "one or more", "triangle", "two triangles"],
 )
 def test_every_length_that_a_prelude_can_compute(first, second, tables):
     program = rows(first, second)
@@ -208,3 +211,73 @@ with kernel:
 """)
     with pytest.raises(InternalError, match="the tables 'begin' are made of each other"):
         filled_tables(program, {"rows": 2}, {})
+
+
+DEEP = """\
+program("deep")
+
+count: input()
+most: input()
+m: input(a < count) = facts(0 <= m(a) < most + 1)
+n: input(b < most) = facts(0 <= n(b) < 9)
+y: output(float32[most, 9])
+
+with kernel:
+    for a in serial(count):
+        for b in parallel(m(a)):
+            for t in parallel(n(b)):
+                y[b, t] = 1.0
+"""
+
+
+def test_as_many_rows_as_a_loop_around_says_are_refused():
+    program = parse(DEEP)
+    assert refused(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True) == (
+        "fuse_ragged: cannot fuse the loops 'b' and 't'\n"
+        "  because: how many rows there are, m(a), depends on 'a', and a prelude has no such loop\n"
+        "  fix: fuse it with the loop 'a' first"
+    )
+
+
+TWO = """\
+program("two")
+
+rows: input()
+n: input(b < rows{more}) = facts(0 <= n(b) < 4)
+m: input(b < rows) = facts(0 <= m(b) < 4)
+low: input(b < rows + 1) = facts(prefix_sum(m))
+high: input(b < rows + 1) = facts(prefix_sum(m))
+y: output(float32[rows, 20])
+
+with kernel:
+    for b in serial(rows):
+        for t in serial(20):
+            y[b, t]: y.start = 0.0
+    for b in parallel(rows):
+        for t in parallel({extent}):
+            y[b, t] = float32(b + t)
+"""
+
+
+@pytest.mark.parametrize(
+    ("extent", "more", "made"),
+    [
+        ("low(b + 1) - low(b)", "", ["low_row"]),
+        ("high(b + 1) - low(b)", "", ["t_length", "t_begin", "t_begin_row"]),
+        ("low(b + 2 - 1) - low(b)", "", ["low_row"]),
+        ("n(b)", "", ["t_begin", "t_begin_row"]),
+        ("n(b)", " + 1", ["t_length", "t_begin", "t_begin_row"]),
+        ("n(rows - 1 - b)", "", ["t_length", "t_begin", "t_begin_row"]),
+    ],
+)
+def test_which_lengths_and_offsets_are_made(extent, more, made):
+    program = parse(TWO.format(extent=extent, more=more))
+    (outer, inner) = (loop(program, name, 1) for name in "bt")
+    new = valid(fuse_ragged, program, outer, inner, tables=True).program
+    old = {each.name for each in program.functions}
+    assert [each.name for each in new.functions if each.name not in old] == made
+    m = np.array([2, 0, 3], np.int32)
+    sizes, arrays = {"rows": 3}, {"n": np.array([1, 3, 0, 2][: 3 + bool(more)], np.int32), "m": m}
+    arrays |= {name: np.array([0, 2, 2, 5], np.int32) for name in ("low", "high")}
+    got = interpret(new, sizes, arrays | filled_tables(new, sizes, arrays))["y"]
+    np.testing.assert_array_equal(got, interpret(program, sizes, arrays)["y"])
