@@ -133,7 +133,7 @@ fuzz-tc: $(VENV)/ready-to-test ## Draw 10,000 Tensor Comprehensions (FUZZ_ARGS='
 sanitize: $(VENV)/ready-to-test ## Run native code under AddressSanitizer, UBSan and ThreadSanitizer (needs g++)
 	@$(BIN)/python -m tests.sanitize
 
-mutants: $(VENV)/ready-to-test ## Change primitives and passes for hours, one place at a time (MUTANTS_ARGS='--file FILE --sample 20')
+mutants: $(VENV)/ready-to-test ## Change primitives and passes, one place at a time (MUTANTS_ARGS='--file FILE --sample 20')
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 format: $(VENV)/ready-to-test ## Format the code

@@ -29,11 +29,16 @@ from rich.table import Table
 from bench.command import check_names, page, write_json
 from bench.lengths import LENGTH_SETS, draw_batches
 from bench.machine import about
-from bench.operators.attention_variants import attention_products, masked_variants, option_variants
+from bench.operators.attention_variants import (
+    OptionVariant,
+    attention_products,
+    masked_variants,
+    option_variants,
+)
 from bench.operators.cases import SEED
 from bench.operators.results import Variation
 from bench.operators.variants import (
-    Varied,
+    Variant,
     linear_variants,
     softmax_variants,
     stencil_variants,
@@ -48,7 +53,7 @@ _WIDTH = 140
 
 
 def measure(
-    operator: str, shape: str, variants: Sequence[Varied], threads: int, rounds: int
+    operator: str, shape: str, variants: Sequence[Variant | OptionVariant], threads: int, rounds: int
 ) -> list[Variation]:
     """Compile the variants, compare their answers, and time them in turns."""
     calls = [variant.call(threads) for variant in variants]

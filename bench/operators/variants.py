@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,20 +26,6 @@ TOGETHER = 32
 WIDTH = Options().panel("float32")
 """Columns of a panel of products."""
 _STENCILS = 3
-
-
-class Varied(Protocol):
-    """What takes turns with others that have the same answer."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in the table."""
-
-    def call(self, threads: int) -> Callable[[], Any]:
-        """Compile it and return a call on its inputs."""
-
-    def rows(self, result: Any) -> list[Array]:
-        """Return the rows of a result that are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.auto.interchange_reductions import interchange_reduction, reduction_of
-from ragged.auto.transpose_rows import is_turned
+from ragged.auto.transpose_rows import turned_loop
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Role, Var
 from ragged.ir.index import index_of
@@ -60,7 +60,7 @@ def _pair(program: Program, loop: Var, refused: set[Var]) -> tuple[For, Stmt] | 
         if not isinstance(first, For) or first.var in refused:
             continue
         one, other = _over_children(first), _over_children(second)
-        if one is not first or other is None or one.extent != other.extent or is_turned(first):
+        if one is not first or other is None or one.extent != other.extent or turned_loop(first):
             continue
         if any(buffer.role is Role.WORKSPACE for buffer in written(first) & read(second)):
             return first, second

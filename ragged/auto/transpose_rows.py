@@ -8,6 +8,7 @@ from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
+from ragged.arith.fold import ZERO, modulo
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Var
@@ -77,26 +78,23 @@ def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store:
 def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
     """Yield two loops around a store of what is side by side along the inner one, and read so along the outer one."""
     for site in sites(program):
-        if site.stage.kind is StageKind.KERNEL and isinstance(outer := site.stmt, For) and is_turned(outer):
-            inner = outer.body
-            assert (
-                isinstance(inner, For) and isinstance(inner.extent, Const) and isinstance(inner.body, Store)
-            )
-            if _fills(outer.extent, side) and inner.extent.value % side == 0:
+        if site.stage.kind is StageKind.KERNEL and isinstance(outer := site.stmt, For):
+            inner = turned_loop(outer)
+            if inner is not None and _fills(outer.extent, side) and modulo(inner.extent, side) == ZERO:
+                assert isinstance(inner.body, Store)
                 yield outer.var, inner.var, inner.body.label
 
 
-def is_turned(loop: For) -> bool:
-    """Return whether a loop in `loop` stores numbers side by side that are read side by side along `loop`."""
-    match loop:
+def turned_loop(outer: For) -> For | None:
+    """Return a loop in `outer` that stores numbers side by side, which are read side by side along `outer`; or None."""
+    match outer:
         case For(
-            var=outer,
             kind=LoopKind.SERIAL,
-            body=For(var=inner, kind=LoopKind.SERIAL, extent=Const(), body=Store() as store),
-        ):
-            return store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer, inner)
+            body=For(kind=LoopKind.SERIAL, extent=Const(), body=Store() as store) as inner,
+        ) if store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer.var, inner.var):
+            return inner
         case _:
-            return False
+            return None
 
 
 def _fills(rows: Expr, side: int) -> bool:

@@ -26,7 +26,7 @@ from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
 from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.terms import sum_by_terms
-from ragged.tc.types import computed, converted, neutral
+from ragged.tc.types import computed, converted, narrow_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,8 @@ class _FunctionLowering:
                 ir.Select(inside, body.expr, unused.expr, statement.at), {**body.sources, **unused.sources}
             )
         buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
-        least = neutral(statement.combiner, statement.target.type)
-        start = Value(least) if previous is None and least is not None else previous
+        identity = narrow_identity(statement.combiner, statement.target.type)
+        start = Value(identity) if previous is None and identity is not None else previous
         made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, start)
         return Value(ir.Load(buffer, (), statement.at), {buffer: made})
 

@@ -68,7 +68,7 @@ def converted(expr: Expr, dtype: DType) -> Expr:
     return Cast(dtype, expr)
 
 
-def neutral(combiner: Combiner, type_: str) -> Const | None:
+def narrow_identity(combiner: Combiner, type_: str) -> Const | None:
     """Return what a minimum or a maximum starts from in integers narrower than they are computed in; None of others."""
     if combiner not in (Combiner.MIN, Combiner.MAX) or not is_int(type_) or _bits(type_) == 8 * INDEX.bytes:
         return None

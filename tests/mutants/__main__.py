@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument(
         "--measure",
         action="store_true",
-        help="run all tests once, and those of a mutant's lines too: 20 minutes",
+        help="run all tests once, and then those of a mutant's lines too",
     )
     asked = parser.parse_args()
     files = [file for name in asked.file or FOLDERS for file in files_in(ROOT / name)]

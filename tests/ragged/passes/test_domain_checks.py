@@ -122,7 +122,6 @@ def functions(n, m):
         return k - place
 
     def following(k):
-        value(k)
         return value(k) + value(k + 1)
 
     return {"n": n, "m": m, "value": value, "other": other, "next": following}
