@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,10 +137,12 @@ class TcCallable:
                 bounds ("range").
             DataError: an index that is read from data is out of bounds; the message names it.
         """
-        if not arrays and out is None:
-            known = self._known_calls.find(args)
-            if known is not None:
-                return known.run(args)
+        placed = args if not arrays else self._by_place(args, arrays)
+        known = None if placed is None else self._known_calls.find(placed)
+        if placed is not None and known is not None:
+            done = known.run(placed, out)
+            if done is not None:
+                return done
         given = named(self._function, args, arrays, self._options.parameters)
         if self._function.varies:
             require_given(self._function, given)
@@ -155,11 +158,22 @@ class TcCallable:
                 view[...] = value
             else:
                 found[name] = like_arguments(value, tuple(lower for lower, _ in domains[name]), given)
-        if not arrays and out is None and self._compiled is not None:
-            bound = self._options.parameters
-            names = [each.name for each in self._function.definition.parameters if each.name not in bound]
-            self._known_calls.add(args, self._compiled, names, sizes, domains)
+        if placed is not None and known is None and self._compiled is not None and not self._function.initial:
+            self._known_calls.add(placed, self._compiled, self._names, sizes, domains)
         return found if len(found) != 1 else next(iter(found.values()))
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the parameters that are not bound, in order."""
+        bound = self._options.parameters
+        return tuple(each.name for each in self._function.definition.parameters if each.name not in bound)
+
+    def _by_place(self, args: tuple[object, ...], arrays: Mapping[str, object]) -> tuple[object, ...] | None:
+        """Return the arguments of a call in the order of the parameters; None if they are not these."""
+        rest = self._names[len(args) :]
+        if len(rest) != len(arrays) or not all(name in arrays for name in rest):
+            return None
+        return (*args, *(arrays[name] for name in rest))
 
     def _run(
         self, arrays: Mapping[str, Array], sizes: Mapping[Var, int], domains: Domains

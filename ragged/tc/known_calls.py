@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ragged.data.like import to_tensor
 from ragged.data.read import IN_PLACE, bfloat16_memory
@@ -19,6 +20,7 @@ from ragged.tc.lower import stored
 Domains: TypeAlias = dict[str, tuple[tuple[int, int], ...]]
 """For each output the lower bound and the extent of each dimension."""
 
+Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 _MOST_SHAPES = 1024
 """Number of combinations of shapes that are remembered."""
@@ -27,10 +29,29 @@ _NUMBERS = (int, float)
 
 
 @dataclass(frozen=True, slots=True)
+class OutputPlaces:
+    """The shape and the dtype of an output of a call, and the shape that it has in the kernel."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    kernel: Shape
+
+    @property
+    def is_kernel_shape(self) -> bool:
+        """Whether the kernel has the output in the shape that the caller gets."""
+        return self.kernel == self.shape
+
+    def holds(self, array: Array) -> bool:
+        """Return whether the kernel can write the output into an array."""
+        fits = array.shape == self.shape and array.dtype == self.dtype
+        return fits and array.flags.num & IN_PLACE == IN_PLACE and array.flags.writeable
+
+
+@dataclass(frozen=True, slots=True)
 class KnownCall:
     """A call with shapes that were checked: arguments by place, sizes by name, and the outputs with their own names.
 
-    With each argument and each output is the shape that it has in the kernel or for the caller; None if it has it.
+    With each argument is the shape that it has in the kernel; None if it is that of the caller.
     `numbers` are the arguments that are no arrays, with the dtype that they have in the kernel.
     """
 
@@ -38,10 +59,13 @@ class KnownCall:
     places: tuple[tuple[str, int, Shape | None], ...]
     numbers: tuple[tuple[str, int, np.dtype[Any]], ...]
     named: Mapping[str, int]
-    outputs: tuple[tuple[str, str, Shape | None], ...]
+    outputs: tuple[tuple[str, str, OutputPlaces], ...]
 
-    def run(self, args: Sequence[Any]) -> Any:
-        """Run the kernel; return its output, or several by name in order."""
+    def run(self, args: Sequence[Any], out: object = None) -> Any:
+        """Run the kernel; return its output, or several by name in order.
+
+        The arrays of `out` are written in place. None is returned, and nothing run, if the kernel cannot do so.
+        """
         given = _arrays(args)
         arrays = {
             own: given[place] if shape is None else given[place].reshape(shape)
@@ -49,17 +73,43 @@ class KnownCall:
         }
         for own, place, dtype in self.numbers:
             arrays[own] = np.array(given[place], dtype)
-        results = self.function(**arrays, **self.named)
+        owned: Mapping[str, Any] = {}
+        if out is None:
+            results = self.function(**arrays, **self.named)
+        else:
+            owned = out if isinstance(out, Mapping) else {self.outputs[0][0]: out}
+            places = self._places_of(owned, [*arrays.values(), *self.function.arrays.values()])
+            if places is None or (owned is not out and len(self.outputs) > 1):
+                return None
+            results = self.function(**arrays, **self.named, out=places)
         if not isinstance(results, dict):
             results = {self.outputs[0][1]: results}
         made = {
-            name: results[own] if shape is None else results[own].reshape(shape)
-            for name, own, shape in self.outputs
+            name: results[own] if places.is_kernel_shape else results[own].reshape(places.shape)
+            for name, own, places in self.outputs
         }
         if given is not args:
             torch = sys.modules["torch"]
             made = {name: to_tensor(torch, array) for name, array in made.items()}
+        made |= owned
         return made if len(made) > 1 else made[self.outputs[0][0]]
+
+    def _places_of(self, owned: Mapping[str, Any], read: Iterable[Array]) -> dict[str, Array] | None:
+        """Return the arrays that outputs are written into, as the kernel has them; None if one does not fit there.
+
+        It is of another shape or dtype, its elements are not in order, or it shares memory with another array.
+        """
+        found, others = dict[str, Array](), list(read)
+        for name, own, places in self.outputs:
+            if name in owned:
+                (array,) = _arrays((owned[name],))
+                if not isinstance(array, np.ndarray) or not places.holds(array):
+                    return None
+                if any(np.may_share_memory(array, other) for other in others):
+                    return None
+                found[own] = array.reshape(places.kernel)
+                others.append(array)
+        return found if len(found) == len(owned) else None
 
 
 class KnownCalls:
@@ -99,8 +149,9 @@ class KnownCalls:
                 shape = compiled.merged.shape(name, args[place].shape)
                 places.append((own[name], place, None if shape == tuple(args[place].shape) else shape))
         for (name, domain), tensor in zip(domains.items(), compiled.lowered.outputs, strict=True):
-            whole = tuple(extent for _, extent in domain)
-            results.append((name, tensor.name, None if len(tensor.dims) == len(whole) else whole))
+            shape = tuple(extent for _, extent in domain)
+            places_of = OutputPlaces(shape, tensor.dtype.numpy, compiled.merged.shape(name, shape))
+            results.append((name, tensor.name, places_of))
         self._calls[key] = KnownCall(
             compiled.function, tuple(places), tuple(numbers), compiled.named(sizes), tuple(results)
         )

@@ -35,9 +35,10 @@ class MergedFunction:
         return {**sizes, **{var: value_of(own, sizes) for var, own in known.items()}}
 
     def shape(self, name: str, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape in which the function reads the array of the argument `name`, which has a shape."""
+        """Return the shape in which the kernel has the array of an argument or an output, which has a shape."""
         function = self.analysed.function
-        groups = self.groups[function.parameters.get(name) or function.initial[name]]
+        version = function.parameters.get(name) or function.initial.get(name) or function.outputs[name]
+        groups = self.groups[version]
         return tuple(prod(shape[end - n : end]) for n, end in zip(groups, accumulate(groups), strict=True))
 
 
