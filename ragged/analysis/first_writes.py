@@ -61,11 +61,6 @@ def direct(stmt: Stmt, buffer: Buffer) -> Iterator[Indices]:
                 yield inner.indices
 
 
-def fills_first(scope: Stmt, buffer: Buffer) -> bool:
-    """Return whether a statement writes all of a buffer before it reads any of it."""
-    return writes_first(scope, buffer, set(), tuple(Slice(None, extent) for extent in buffer.shape))
-
-
 def writes_first(scope: Stmt, buffer: Buffer, fixed: Set[int], slices: Slices) -> bool:
     """True if the first access in the text is a store in a nest that covers the slices before anything else is read.
 

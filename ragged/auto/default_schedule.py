@@ -20,6 +20,7 @@ from ragged.auto.rules import Rule, run_rules
 from ragged.auto.shapes import Shape
 from ragged.auto.share_evenly import share_evenly
 from ragged.auto.share_out import share_out
+from ragged.auto.share_panels import share_blocks
 from ragged.auto.tile_batches import tile_batches
 from ragged.auto.tile_lanes import tile_lanes
 from ragged.auto.tile_panels import tile_panels
@@ -283,6 +284,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: vectorize_rows(s.schedule, s.machine),
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
+    Rule("share_blocks", lambda s: share_blocks(s.schedule), "few panels leave workers idle; last"),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 

@@ -30,6 +30,8 @@ from ragged.transform.storage.set_order import set_order
 
 _TILES_PER_PANEL = 8
 """Tiles of rows that read a panel where packing it costs no more than the strided rows of its operand cost them."""
+_TILES_PER_BLOCK = 4
+"""Tiles of rows that a worker runs at least of each panel."""
 _TILE_OF_FUNCTIONS = (2, 2)
 """Rows and vectors where a value has elementwise functions: these are many operations, and code for each element."""
 
@@ -147,11 +149,16 @@ def _tile(
     most = min(full, _vectors(columns, lanes) or full)
     outer, middle, rows = _arrange(product, threads)
     fill: tuple[Var, ...] = ()
+    blocks, tiled_rows = list[Var](), rows
     if product.is_packed:
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
         fill = _pack(schedule, product, lanes, most)
-        schedule.apply(reorder, (*outer, panel, *middle, *rows, vectors, lane))
+        if fill and len(rows) == 1 and _leaves_idle(product, most * lanes, threads):
+            rows_of_block = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
+            *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
+            tiled_rows = (tiled,)
+        schedule.apply(reorder, (*outer, panel, *middle, *blocks, *tiled_rows, vectors, lane))
         if any(isinstance(each, Select) for each in product.others) and len(product.rows) > 1:
             _copy_border(schedule, product, (*middle, product.rows[0].var)[0 if middle else -1])
     else:
@@ -160,17 +167,19 @@ def _tile(
         _copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
-        share_panels(schedule, fill if product.batch or not outer else (), (*outer, panel), middle)
+        share_panels(
+            schedule, fill if product.batch or not outer else (), (*outer, panel), (*middle, *blocks)
+        )
 
     def rows_of(count: int) -> int:
         found = rows_of_panel(machine, count, tile)
         return min(found, _TILE_OF_FUNCTIONS[0]) if product.has_functions else found
 
     if most < full:  # of a number of columns
-        schedule.apply(reorder, (vectors, *rows, lane))
-        tile_registers(schedule, rows, (lane,), rows_of(1))
+        schedule.apply(reorder, (vectors, *tiled_rows, lane))
+        tile_registers(schedule, tiled_rows, (lane,), rows_of(1))
     else:
-        tile_vectors(schedule, rows, vectors, lane, most, rows_of)
+        tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of)
     return _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill))
 
 
@@ -217,6 +226,19 @@ def _planned(
         vectors,
         per_call,
         tile,
+    )
+
+
+def _leaves_idle(product: DenseProduct, panel: int, threads: int) -> bool:
+    """Return whether workers that share the panels of a product may have unequal shares, or none."""
+    extent = product.columns.extent
+    panels = -(-int(extent.value) // panel) if isinstance(extent, Const) else None
+    return (
+        threads > 1
+        and not product.batch
+        and not product.around
+        and panels != 1
+        and (panels or 1) % threads != 0
     )
 
 

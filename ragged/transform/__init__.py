@@ -39,6 +39,7 @@ from ragged.transform.mapping.distribute_over_threads import (
 )
 from ragged.transform.mapping.parallel import parallel as parallel
 from ragged.transform.mapping.serial import serial as serial
+from ragged.transform.mapping.share_nest import share_nest as share_nest
 from ragged.transform.mapping.vectorize import vectorize as vectorize
 from ragged.transform.storage.cache_padded import cache_padded as cache_padded
 from ragged.transform.storage.cache_read import cache_read as cache_read
@@ -103,6 +104,7 @@ MAPPING = (
     distribute_over_threads,
     parallel,
     serial,
+    share_nest,
     vectorize,
 )
 GROUPS = {"loops": LOOPS, "storage": STORAGE, "code": CODE, "mapping": MAPPING}

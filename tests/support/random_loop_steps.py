@@ -12,7 +12,7 @@ from ragged.auto.rebase_batches import batches_of
 from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Role
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewritten
-from ragged.ir.stmt import For, LoopKind, Reduce
+from ragged.ir.stmt import For, Let, LoopKind, Reduce
 from ragged.transform.code.compute_at import compute_at
 from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
@@ -46,6 +46,7 @@ from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.mapping.distribute_over_threads import distribute_over_threads
 from ragged.transform.mapping.parallel import parallel
 from ragged.transform.mapping.serial import serial
+from ragged.transform.mapping.share_nest import share_nest
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_padded import cache_padded
 from ragged.transform.storage.cache_read import cache_read
@@ -56,7 +57,7 @@ from ragged.transform.storage.keep_on_chip import keep_on_chip
 from ragged.transform.storage.pack import pack
 from ragged.transform.storage.rebase_storage import rebase_storage
 from ragged.transform.storage.set_order import set_order
-from tests.support.random_places import GONE, Places, loops_in, read_in
+from tests.support.random_places import GONE, Places, loops_in, parts_of, read_in
 from tests.support.random_prepared import (
     Asked,
     Attempt,
@@ -217,6 +218,16 @@ def _declare_order(d: Places, attempt: Attempt) -> Asked:
     return Asked((d.name("order"), d.loop(lambda loop: loop.kind is LoopKind.PARALLEL)))
 
 
+def _share(d: Places, attempt: Attempt) -> Asked:
+    """Draw a loop, mostly a worker's share, and one in it, mostly the last, mostly after a team is made."""
+    if d.chance(8):
+        attempt(distribute_over_team)
+        d = Places(d.draw, attempt.program)
+    shares = [loop for loop in d.loops if isinstance(loop.body, Let) and loop.var.name.endswith("_s")]
+    last = [(loop.var, part.var) for loop in shares if isinstance(part := parts_of(loop)[-1], For)]
+    return Asked(d.pair(last or d.inside()))
+
+
 def _over_team(d: Places, attempt: Attempt) -> Asked:
     if d.chance(3):
         return Asked(())
@@ -257,6 +268,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     reroll: rolled,
     serial: _of_kind(LoopKind.PARALLEL),
     set_order: _set_order,
+    share_nest: _share,
     simplify_guards: _somewhere,
     slice_columns: sliced,
     specialize: _specialize,

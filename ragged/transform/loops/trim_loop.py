@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ragged.analysis.accesses import accesses
 from ragged.analysis.buffers import TEMPORARY, check_alone
-from ragged.analysis.first_writes import fills_first
+from ragged.analysis.first_writes import Slice, writes_first
 from ragged.arith.affine import divided, growth
 from ragged.arith.fold import ZERO, times
 from ragged.errors import ScheduleError
@@ -116,17 +116,24 @@ def _blocks(loop: For, store: Store, what: str) -> tuple[int, int]:
 def _refilled(program: Program, site: Site, buffer: Buffer) -> frozenset[Var]:
     """Return the variables bound around all accesses of a buffer, one of them in the loop at a site.
 
-    None if an iteration of the innermost reads of the buffer what it has not written.
+    None if an iteration of the innermost reads of the buffer, or of a worker's part of it, what it has not written.
     """
-    around = [{id(outer) for outer in each.site.around} for each in accesses(program, buffer)]
+    found = list(accesses(program, buffer))
+    around = [{id(outer) for outer in each.site.around} for each in found]
     shared = [
         outer
         for outer in site.around
         if isinstance(outer, For | Let) and all(id(outer) in each for each in around)
     ]
-    if not shared or not fills_first(shared[-1].body, buffer):
-        return frozenset()
-    return frozenset(each.var for each in shared)
+    same = frozenset(each.var for each in shared)
+    indices = [{each.indices[d] for each in found} for d in range(len(buffer.shape))]
+    fixed = {
+        d
+        for d, own in enumerate(indices)
+        if len(own) == 1 and all(same.issuperset(variables(each)) for each in own)
+    }
+    slices = tuple(Slice(None, extent) for extent in buffer.shape)
+    return same if shared and writes_first(shared[-1].body, buffer, fixed, slices) else frozenset()
 
 
 def _there(extent: Expr, store: Store, indices: tuple[Expr, ...], same: Collection[Var], what: str) -> Expr:

@@ -115,6 +115,39 @@ def test_a_temporary_that_each_iteration_fills():
     same_compiled(program, new, few)
 
 
+OF_A_WORKER = """\
+program("of_a_worker")
+
+n: call()
+workers: call()
+x: payload(float32[n])
+t: workspace(float32[workers, 8])
+y: output(float32[n])
+
+with kernel:
+    for w in team(workers):
+        first = w * ((n + 7) // 8) // workers
+        for p_s in serial((w + 1) * ((n + 7) // 8) // workers - first):
+            p = first + p_s
+            for v in serial(4):
+                for i in serial(2):
+                    t[w, v * 2 + i] = x[p * 8 + v * 2 + i] if p * 8 + v * 2 + i < n else 0.0
+            for j in serial(min(n - p * 8, 8)):
+                y[p * 8 + j] = t[w, j] + 1.0
+"""
+
+
+def test_a_worker_s_part_of_a_temporary():
+    program, var, extent = trimmed(parse(OF_A_WORKER))
+    new = valid(trim_loop, program, var, extent).program
+    assert f"for v in serial({EXTENT})" in body(new)
+    same(
+        program, new, [({"n": n, "workers": 2}, {"x": np.arange(n, dtype=np.float32)}) for n in (0, 7, 9, 21)]
+    )
+    other = parse(OF_A_WORKER.replace("y[p * 8 + j] = t[w, j]", "y[p * 8 + j] = t[0, j]"))
+    assert "depends on more than sizes and indices of 't'" in refused(trim_loop, *trimmed(other))
+
+
 @pytest.mark.parametrize(
     "text",
     [
