@@ -98,6 +98,7 @@ class _CpuState:
     columns: Columns = field(init=False)
     rows: tuple[RowPlan, ...] = ()
     panels: tuple[PlannedPanels, ...] = ()
+    blocks: tuple[Var, ...] = ()
     min_rows_per_worker: int | None = None
     batches: tuple[Batches, ...] = ()
     rolling: tuple[RollingBuffer, ...] = ()
@@ -143,9 +144,9 @@ def _roll_batches(state: _CpuState) -> None:
 
 
 def _share_out(state: _CpuState) -> None:
-    state.reason = share_out(
-        state.schedule, state.threads, state.min_rows_per_worker, state.columns.replicated, state.rolling
-    )
+    state.blocks = tuple(block for planned in state.panels for block in planned.blocks)
+    rows, replicated = state.min_rows_per_worker, state.columns.replicated
+    state.reason = share_out(state.schedule, state.threads, rows, replicated, state.rolling, state.blocks)
 
 
 def _rows_per_worker(state: _CpuState) -> int | None:
@@ -284,7 +285,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: vectorize_rows(s.schedule, s.machine),
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
-    Rule("share_blocks", lambda s: share_blocks(s.schedule), "few panels leave workers idle; last"),
+    Rule("share_blocks", lambda s: share_blocks(s.schedule, s.blocks), "few panels leave workers idle; last"),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 

@@ -9,6 +9,7 @@ from math import prod
 from ragged.auto.cost import Product, packing_ns, panels_ns
 from ragged.auto.shapes import SizeSum
 from ragged.auto.tile_sizes import rows_of_panel, rows_of_remainder
+from ragged.ir.expr import Var
 from ragged.machine import Machine
 
 _FLOAT_BYTES = 4
@@ -37,6 +38,7 @@ class PlannedPanels:
     Full panels have `vectors`; those of another one are computed one after another.
     `rows` are the loops that are split into tiles, `repeats` the loops around them. With `per_call` each call packs
     the operand, an input; else it was packed when parameters were bound. `tile` is the full tile that was asked for.
+    `blocks` are the loops over blocks of rows, which workers share as well as panels.
     """
 
     name: str
@@ -48,6 +50,7 @@ class PlannedPanels:
     vectors: int
     per_call: bool
     tile: tuple[int, int] | None = None
+    blocks: tuple[Var, ...] = ()
 
     def at(self, sizes: Mapping[str, int]) -> PanelExtents:
         """Return the extents at these sizes; raises `UserError` if one is no sum of sizes."""

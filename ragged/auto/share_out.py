@@ -16,10 +16,11 @@ def share_out(
     min_rows_per_worker: int | None = None,
     replicated: tuple[Var, ...] = (),
     rolling_buffers: tuple[RollingBuffer, ...] = (),
+    kept_parallel: tuple[Var, ...] = (),
 ) -> str | None:
     """Distribute a kernel over a team, or make it serial; return the reason if more workers were asked for.
 
-    The last three arguments are the options of `distribute_over_team`.
+    The last four arguments are the options of `distribute_over_team`.
     """
     reason = None
     if threads > 1:
@@ -28,6 +29,7 @@ def share_out(
                 "min_rows_per_worker": min_rows_per_worker,
                 "replicated": replicated,
                 "rolling_buffers": rolling_buffers,
+                "kept_parallel": kept_parallel,
             }
             given = {name: value for name, value in options.items() if value not in (None, ())}
             schedule.apply(distribute_over_team, **given)  # type: ignore[arg-type]

@@ -8,13 +8,14 @@ from ragged.analysis.loop_bodies import name_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.sites import sites
-from ragged.ir.stmt import For, Let, LoopKind
+from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import flat
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.fuse_siblings import fuse_siblings
 from ragged.transform.mapping.parallel import parallel
+from ragged.transform.mapping.serial import serial
 from ragged.transform.mapping.share_nest import share_nest
 
 
@@ -47,14 +48,14 @@ def share_panels(
     _one_parallel_loop(schedule, (*_fuse_fill(schedule, fill, nest), *rows))
 
 
-def share_blocks(schedule: LoopSchedule) -> None:
+def share_blocks(schedule: LoopSchedule, blocks: Sequence[Var]) -> None:
     """Share the blocks of rows of all panels, where workers share the panels: these may be few.
 
     before::
 
         for p_s in serial((w + 1) * panels // workers - first):
             fill w_packed[w]
-            for b in serial(blocks): read w_packed[w]
+            for b in parallel(blocks): read w_packed[w]
 
     after::
 
@@ -62,19 +63,18 @@ def share_blocks(schedule: LoopSchedule) -> None:
             fill w_packed[w], if the panel is another
             read w_packed[w]
 
-    What a primitive refuses is left. Comes last: other rules look for panels that each iteration fills.
+    Where a primitive refuses it, the loop over blocks is serial. Comes last: other rules look for panels that each
+    iteration fills.
     """
     for site in list(sites(schedule.program)):
         loop = site.stmt
-        if not isinstance(loop, For) or not site.loops or site.loops[-1].kind is not LoopKind.TEAM:
-            continue
-        parts = flat(loop.body.body) if isinstance(loop.body, Let) else ()
-        if len(parts) > 1 and isinstance(parts[-1], For):
+        if isinstance(loop, For) and loop.var in blocks and loop.kind is LoopKind.PARALLEL:
             before = schedule.checkpoint()
             try:
-                schedule.apply(share_nest, loop.var, parts[-1].var)
+                schedule.apply(share_nest, site.loops[-1].var, loop.var)
             except ScheduleError:
                 schedule.restore(before)
+                schedule.apply(serial, loop.var)
 
 
 def _try_parallel(schedule: LoopSchedule, loop: Var) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from ragged.analysis.contractions import Contraction, contractions, extent_of
@@ -154,7 +155,7 @@ def _tile(
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
         fill = _pack(schedule, product, lanes, most)
-        if fill and len(rows) == 1 and _leaves_idle(product, most * lanes, threads):
+        if fill and not outer and len(rows) == 1 and _leaves_idle(product, most * lanes, threads):
             rows_of_block = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
             *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
             tiled_rows = (tiled,)
@@ -180,7 +181,9 @@ def _tile(
         tile_registers(schedule, tiled_rows, (lane,), rows_of(1))
     else:
         tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of)
-    return _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill))
+    return replace(
+        _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill)), blocks=tuple(blocks)
+    )
 
 
 def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:

@@ -43,7 +43,8 @@ def trim_packing(schedule: LoopSchedule, machine: Machine) -> None:
                         t[p, k, i_o * 16 + i_i] = x[p * 64 + (i_o * 16 + i_i), k]
             the last vector in the same way, x[...] if ... else 0.0, where not all of it are columns
 
-    Whole vectors ask no condition. The loop over vectors stays innermost where columns are contiguous in the input.
+    Whole vectors ask no condition. The loop over vectors stays innermost where columns are contiguous in the input;
+    where rows are, squares of them are turned, and all ask it: two kinds of squares are more code for a few percent.
     What a primitive refuses is left as it is. Comes before `transpose_rows`, and after storage is contracted, which
     asks for tables that are filled.
     """
@@ -76,6 +77,7 @@ def _trim(schedule: LoopSchedule, fill: _Fill, lanes: int) -> None:
     schedule.apply(trim_loop, vectors, Binary(BinaryOp.MIN, vectors_left, most))
     if fill.along is not None:
         schedule.apply(reorder, (vectors, fill.along, lane))
+        return
     full = sub(floordiv(fill.count, lanes), times(fill.block, most))
     schedule.apply(partition_loop, vectors, Binary(BinaryOp.MIN, full, most))
     schedule.apply(simplify_guards, lane)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -96,7 +96,7 @@ def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[
     if len({each.shape for each in without}) > 1:
         return program
     smaller = _without(buffer, dimension, next(iter(at_home.values()), ()))
-    if all(_serial(stage.body, buffer) for stage in program.stages):
+    if not _concurrent(program, buffer, set(at_home)):
         rewriter = contract(homes=at_home, new=smaller)
     elif (team := _team_of(program, buffer, set(at_home))) is not None:
         smaller = smaller.stacked(team.extent)
@@ -118,29 +118,31 @@ def _rewritten(program: Program, rewriter: Rewriter, buffers: tuple[Buffer, ...]
     return replace(program, buffers=buffers, stages=stages)
 
 
-def _serial(body: Stmt, buffer: Buffer) -> bool:
-    """True if no loop that runs iterations at once stands over an access."""
-    for stmt in statements(body):
-        concurrent = isinstance(stmt, For) and stmt.kind in CONCURRENT
-        if concurrent and touches(stmt, buffer):
-            return False
-    return True
+def _concurrent(program: Program, buffer: Buffer, homes: Set[Var]) -> list[For]:
+    """Return the loops over accesses of `buffer` that run iterations with several homes at once.
+
+    The iterations of a loop in a home share its storage, as they did.
+    """
+    found = (stmt for stage in program.stages for stmt in statements(stage.body) if touches(stmt, buffer))
+    loops = (stmt for stmt in found if isinstance(stmt, For) and stmt.kind in CONCURRENT)
+    return [
+        loop
+        for loop in loops
+        if any(isinstance(inner, For | Let) and inner.var in homes for inner in statements(loop))
+    ]
 
 
-def _team_of(program: Program, buffer: Buffer, homes: set[Var]) -> For | None:
+def _team_of(program: Program, buffer: Buffer, homes: Set[Var]) -> For | None:
     """Return the team's loop over all accesses of `buffer`, if no worker goes on with what another one wrote.
 
     Its size has to be known where buffers are declared.
     """
-    found: list[For] = []
     for stage in program.stages:
         for stmt in statements(stage.body):
-            concurrent = isinstance(stmt, For) and stmt.kind in CONCURRENT
-            if isinstance(stmt, For) and concurrent and touches(stmt, buffer):
-                found.append(stmt)
             bound = isinstance(stmt, For | Let) and stmt.var in homes
             if bound and any(isinstance(inner, Barrier) for inner in statements(stmt)):
                 return None
+    found = _concurrent(program, buffer, homes)
     if len(found) != 1 or found[0].kind is not LoopKind.TEAM:
         return None
     inside = {stmt.var for stmt in statements(found[0].body) if isinstance(stmt, For | Let)}

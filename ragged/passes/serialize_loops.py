@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 
+from ragged.ir.expr import Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, LoopKind, Stmt
@@ -25,11 +27,14 @@ def serialize_loops(program: Program) -> Rewritten:
     return Serialize().program(program)
 
 
+@dataclass
 class Serialize(Rewriter):
-    """Makes parallel loops serial."""
+    """Makes parallel loops serial, but for those that are `kept`."""
+
+    kept: Collection[Var] = field(default=(), kw_only=True)
 
     def stmt(self, stmt: Stmt) -> Stmt:
         """Rewrite a statement."""
-        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL and stmt.var not in self.kept:
             stmt = replace(stmt, kind=LoopKind.SERIAL)
         return super().stmt(stmt)

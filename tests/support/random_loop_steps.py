@@ -225,7 +225,10 @@ def _share(d: Places, attempt: Attempt) -> Asked:
         d = Places(d.draw, attempt.program)
     shares = [loop for loop in d.loops if isinstance(loop.body, Let) and loop.var.name.endswith("_s")]
     last = [(loop.var, part.var) for loop in shares if isinstance(part := parts_of(loop)[-1], For)]
-    return Asked(d.pair(last or d.inside()))
+    outer, inner = d.pair(last or d.inside())
+    if d.chance(8):
+        attempt(parallel, inner)
+    return Asked((outer, inner))
 
 
 def _over_team(d: Places, attempt: Attempt) -> Asked:

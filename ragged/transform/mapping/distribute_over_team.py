@@ -30,6 +30,7 @@ def distribute_over_team(
     min_rows_per_worker: int | None = None,
     replicated: tuple[Var, ...] = (),
     rolling_buffers: tuple[RollingBuffer, ...] = (),
+    kept_parallel: tuple[Var, ...] = (),
 ) -> Rewritten:
     """Give each worker of a team of any size a contiguous share of each PARALLEL loop, with barriers where needed.
 
@@ -56,6 +57,7 @@ def distribute_over_team(
             many iterations per worker; None always distributes the outer loop.
         replicated: loops that every worker runs in full, into its own copy of the workspaces that they write.
         rolling_buffers: workspaces sized for one iteration of a loop, with a copy for each share of rows.
+        kept_parallel: loops inside others that stay parallel, which `share_nest` shares with these.
 
     Raises:
         ScheduleError: the kernel has a team already; iterations are not proven independent; an effect stands outside of
@@ -88,6 +90,7 @@ def distribute_over_team(
         regions=kernel.regions,
         replicated=kernel.replicated,
         rolling={old: old.stacked(Call(workers)) for old in kernel.rolling_buffers},
+        serialize=Serialize(kept=kept_parallel),
         balanced={fact.begin for fact in program.facts if isinstance(fact, Shares)},
     )
     new = share.by_team(kernel.program, kernel.kernel, share.worker, share.workers)
@@ -107,16 +110,17 @@ class _ShareOverTeam(Share):
     replicated: ReplicatedLoops = field(kw_only=True)
     rolling: Mapping[Buffer, Buffer] = field(kw_only=True)
     balanced: Collection[Function] = field(kw_only=True)
+    serialize: Serialize = field(kw_only=True)
 
     def share(self, loop: For) -> Stmt:
         if any(region.loop.var is loop.var for region in self.replicated.regions):
             return self._replicated(loop)
         inner = None if self.min_rows is None else self._region(loop).rows
         if inner is None:
-            return self._share(loop, Ref(self.worker), self.workers, Serialize().stmt(loop.body))
+            return self._share(loop, Ref(self.worker), self.workers, self.serialize.stmt(loop.body))
         by_rows, zero = self._by_rows(inner.extent), Const(0)
         row, rows, column, columns = Var("row"), Var("rows"), Var("column"), Var("columns")
-        block = self._share(inner, Ref(row), Ref(rows), Serialize().stmt(inner.body))
+        block = self._share(inner, Ref(row), Ref(rows), self.serialize.stmt(inner.body))
         share: Stmt = self._share(loop, Ref(column), Ref(columns), block)
         share = Let(columns, Select(by_rows, ONE, self.workers), share)
         share = Let(column, Select(by_rows, zero, Ref(self.worker)), share)
@@ -125,9 +129,9 @@ class _ShareOverTeam(Share):
     def _replicated(self, loop: For) -> Stmt:
         """Return a whole replicated loop; where rows are distributed and the worker reads only its rows, these."""
         if loop.var not in self.replicated.by_rows:
-            return Serialize().stmt(replace(loop, kind=LoopKind.SERIAL))
+            return self.serialize.stmt(replace(loop, kind=LoopKind.SERIAL))
         row, rows = Var("row"), Var("rows")
-        share = self._share(loop, Ref(row), Ref(rows), Serialize().stmt(loop.body))
+        share = self._share(loop, Ref(row), Ref(rows), self.serialize.stmt(loop.body))
         return self._bind_rows(self._by_rows(loop.extent), row, rows, share)
 
     def _bind_rows(self, by_rows: Expr, row: Var, rows: Var, share: Stmt) -> Stmt:

@@ -16,10 +16,9 @@ from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import sites
-from ragged.ir.stmt import Barrier, For, If, Let, LoopKind, Reduce, Stmt, block
+from ragged.ir.stmt import Barrier, For, If, Let, LoopKind, Stmt, block
 from ragged.ir.walk import all_expressions, flat, mentions, read, statements, written
 from ragged.prove import holds
-from ragged.transform.legality import require_independent
 from ragged.transform.locate import Replace, loop_site
 from ragged.transform.loops.loop_nests import is_total
 
@@ -35,7 +34,7 @@ def share_nest(program: Program, loop: Var, inner: Var) -> Rewritten:
                 p = first + p_s
                 for k in serial(n):
                     t[w, k] = x[p, k]
-                for b in serial(blocks):
+                for b in parallel(blocks):
                     y[p, b] = t[w, b] + 1.0
 
     after `share_nest(program, p_s, b)`::
@@ -56,30 +55,28 @@ def share_nest(program: Program, loop: Var, inner: Var) -> Rewritten:
     The forwarding of both loops is the new one.
 
     Raises:
-        ScheduleError: `loop` is no share of a team with a barrier on either side, or nothing; `inner` is not the last
-            statement in it, or its extent depends on it; the iterations of `inner` are not proven independent; or what
-            stands before writes something else than temporaries of a worker, which nothing outside of the loop uses, or
+        ScheduleError: `loop` is no share of a team with a barrier on either side, or nothing; `inner` is no parallel
+            loop that ends its iterations, or its extent depends on them; workers or threads meet in it; or what stands
+            before writes something else than temporaries of a worker, which nothing outside of the loop uses, or
             reads what the loop writes.
     """
     what = f"share_nest: cannot share the iterations of '{loop.name}' and '{inner.name}'"
     share = _share_of(program, loop, what)
     last = share.parts[-1]
-    if not isinstance(last, For) or last.var is not inner or last.kind is not LoopKind.SERIAL:
+    if not isinstance(last, For) or last.var is not inner or last.kind is not LoopKind.PARALLEL:
         raise ScheduleError(
             what,
-            because=f"'{inner.name}' is no serial loop that ends the iterations of '{loop.name}'",
-            fix="name the last loop directly inside",
+            because=f"'{inner.name}' is no parallel loop that ends the iterations of '{loop.name}'",
+            fix="name the last loop directly inside; parallel first",
         )
     if mentions(last.extent, (share.team.var, share.place.var)) or not is_total(last.extent):
         raise ScheduleError(
             what, because=f"how often '{inner.name}' runs depends on '{loop.name}', or is not always known"
         )
-    _require_alike(share, inner, what)
+    _require_alike(share, what)
     _require_repeatable(program, share, what)
-    site = loop_site(program, inner, "share_nest")
-    require_independent(program, site, what)
     extent = last.extent
-    if not holds(program, site, Binary(BinaryOp.LE, ZERO, extent)):
+    if not holds(program, loop_site(program, inner, "share_nest"), Binary(BinaryOp.LE, ZERO, extent)):
         extent = at_least_zero(extent)
 
     def change(found: For, owner: Rewriter) -> Stmt:
@@ -169,12 +166,10 @@ def _matched(team: For, part: Stmt) -> _Share | None:
     return None
 
 
-def _require_alike(share: _Share, inner: Var, what: str) -> None:
+def _require_alike(share: _Share, what: str) -> None:
     """Return if an iteration does the same whichever worker runs it, and with whichever others."""
     for stmt in statements(share.place.body):
         match stmt:
-            case Reduce(label=label, axes=axes) if inner in axes:
-                raise ScheduleError(what, because=f"'{label.name}' reduces over '{inner.name}'")
             case Barrier(label=label):
                 raise ScheduleError(what, because=f"workers meet in it, at '{label.name}'")
             case For(kind=LoopKind.THREADS, var=var):

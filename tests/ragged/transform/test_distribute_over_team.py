@@ -177,3 +177,20 @@ def test_fused_loops_of_which_one_is_dependent_are_refused(target, loop):
     assert text.startswith(
         f"distribute_over_team: the iterations of loop '{loop}' are not proven to be independent\n"
     )
+
+
+def test_loops_that_stay_parallel():
+    text = PHASES.replace(
+        "        a[i] = x[i] + 1.0\n", "        for j in parallel(4):\n            a[i] = x[i] + 1.0\n"
+    )
+    program = parse(
+        text.replace("a: workspace(float32[n])", "a: workspace(float32[n, 4])")
+        .replace("a[i]", "a[i, j]")
+        .replace("a[n - 1 - i2]", "a[n - 1 - i2, 0]")
+    )
+    (inner,) = (var for var in loops_of(program) if var.name == "j")
+    done = distribute_over_team(program, kept_parallel=(inner,)).program
+    verify(done)
+    assert "for j in parallel(4):" in to_text(done) and "for j in serial(4):" in to_text(
+        distribute_over_team(program).program
+    )

@@ -25,7 +25,7 @@ with kernel:
             p = first + p_s
             for k in serial(n):
                 t[w, k] = 2.0 * x[p, k]
-            for b in serial((n + 1) // 2):
+            for b in parallel((n + 1) // 2):
                 for i in serial(min(2, n - b * 2)):
                     y[p, b, i] = t[w, b * 2 + i] + t[w, 0]
 """
@@ -68,7 +68,7 @@ with kernel:
         first = w * panels // workers
         for p_s in serial((w + 1) * panels // workers - first):
             p = first + p_s
-            for b in serial(n - 1):
+            for b in parallel(n - 1):
                 y[p, b] = x[p, b]
 """
 
@@ -95,15 +95,10 @@ REFUSED = {
         "b",
     ),
     "not_the_last": (panels(), "p_s", "k"),
-    "extent": (panels("serial((n + 1) // 2)", "serial(min(p, (n + 1) // 2))"), "p_s", "b"),
-    "worker": (panels("serial((n + 1) // 2)", "serial(min(w, (n + 1) // 2))"), "p_s", "b"),
+    "extent": (panels("parallel((n + 1) // 2)", "parallel(min(p, (n + 1) // 2))"), "p_s", "b"),
+    "worker": (panels("parallel((n + 1) // 2)", "parallel(min(w, (n + 1) // 2))"), "p_s", "b"),
     "begin": (panels("t[w, b * 2 + i] + t[w, 0]", "t[w, b * 2 + i] + 1.0 if p_s < 1 else 0.0"), "p_s", "b"),
-    "dependent": (panels("y[p, b, i] =", "y[p, 0, i] ="), "p_s", "b"),
-    "reduction": (
-        panels("y[p, b, i] = t[w, b * 2 + i] + t[w, 0]", "y[p, 0, i] += t[w, b * 2 + i]"),
-        "p_s",
-        "b",
-    ),
+    "serial": (panels("parallel(", "serial("), "p_s", "b"),
     "an_output": (panels("t: workspace", "t: output"), "p_s", "b"),
     "shared": (panels("t[w, ", "t[0, "), "p_s", "b"),
     "written_inside": (
