@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 from typing import TypeAlias
 
 from ragged.arith.affine import affine
@@ -63,7 +64,8 @@ def read_shapes(given: ShapesLike) -> tuple[Shape, ...]:
     """Return the shapes that a caller lists; of several sizes by name, each with each of the others.
 
     Raises:
-        UserError: a size is no integer from 0 up, a weight is negative, or there are more than 100,000 shapes.
+        UserError: a size is no integer from 0 up, a weight is no finite number from 0 up, or there are more than
+            100,000 shapes.
 
     >>> read_shapes({"T": {5: 0.75, 24: 0.25}})
     (Shape(sizes=(('T', 5),), weight=0.75), Shape(sizes=(('T', 24),), weight=0.25))
@@ -94,13 +96,17 @@ def read_shapes(given: ShapesLike) -> tuple[Shape, ...]:
 
 
 def extents(shapes: Iterable[Shape], extent: Expr) -> dict[int, float] | None:
-    """Return how often an extent has each value; None if it is not an affine expression of the shapes' sizes."""
+    """Return how often an extent has each value from 1 up.
+
+    None if it has none, or is not an affine expression of the shapes' sizes.
+    """
     found: dict[int, float] = {}
     for shape in shapes:
         value = value_of(extent, dict(shape.sizes))
         if value is None:
             return None
-        found[value] = found.get(value, 0.0) + shape.weight
+        if value > 0 < shape.weight:
+            found[value] = found.get(value, 0.0) + shape.weight
     return found or None
 
 
@@ -131,7 +137,7 @@ def _weights(name: str, given: int | Iterable[int] | Mapping[int, float]) -> lis
         pairs = [(_size(name, value), 1.0) for value in given]
     else:
         pairs = [(_size(name, given), 1.0)]
-    if any(weight < 0 for _, weight in pairs) or not any(weight for _, weight in pairs):
+    if not all(0 <= weight < inf for _, weight in pairs) or not any(weight for _, weight in pairs):
         raise UserError(f"shapes: the weights of '{name}' are not positive", fix="how often each size occurs")
     return pairs
 

@@ -90,6 +90,21 @@ def test_no_option_changes_a_bit():
         assert other.tobytes() == plain.tobytes(), options
 
 
+@pytest.mark.parametrize("shapes", [{"T": [0]}, {"T": {0: 3, 5: 0}}, {"T": {0: 1, 5: 1}}])
+def test_calls_without_rows_are_shapes_as_others(shapes):
+    x, w = arrays()
+    assert np.array_equal(
+        ragged.compile(dense(), {"W": w}, shapes=shapes)(X=x, T=3),
+        ragged.compile(dense(), {"W": w})(X=x, T=3),
+    )
+
+
+@pytest.mark.parametrize("weight", [-1.0, 0.0, float("nan"), float("inf")])
+def test_weights_of_sizes_are_finite_and_not_all_zero(weight):
+    with pytest.raises(UserError, match="shapes: the weights of 'T' are not positive"):
+        options_of(dense(), shapes={"T": {5: weight}})
+
+
 def test_without_the_default_schedule_loops_stay_as_written():
     f = ragged.compile(dense(), {"W": arrays()[1]}, schedule=None)
     assert f.show("schedule") == "" and "parallel" not in f.show("loops")
