@@ -11,6 +11,8 @@ from ragged.data import faults
 
 Index = tuple[int | slice, ...]
 WHOLE = slice(None)
+_FARTHEST = 2**62
+"""A bound and a step beyond any extent, with which 64-bit integers are computed."""
 
 
 def full_index(given: object, ndim: int) -> Index:
@@ -50,7 +52,7 @@ def _checked_slice(item: slice) -> slice:
         raise faults.index_kind(item) from error
     if bounds[2] == 0:
         raise faults.step_zero()
-    return slice(*bounds)
+    return slice(*(None if bound is None else max(-_FARTHEST, min(bound, _FARTHEST)) for bound in bounds))
 
 
 def in_range(item: int, number: int) -> int:

@@ -13,7 +13,7 @@ from ragged.data import compare, display, faults, repack, to_others, ufuncs
 from ragged.data.index import WHOLE, full_index, in_range
 from ragged.data.parts import Array, Parts, checked_extents, checked_padding, checked_size, shape_of
 from ragged.data.read import checked_dtype, read_array, stored_values
-from ragged.data.select import gather, narrowed, row, rows
+from ragged.data.select import Selection, gather, narrowed, row, rows
 from ragged.data.space import Extent
 from ragged.data.stored import Stored
 
@@ -102,7 +102,13 @@ class RaggedArray(Stored, NDArrayOperatorsMixin):
         whole = all(item == WHOLE for item in rest)
         if isinstance(first, int):
             found = _made(row(self._parts, in_range(first, len(self)), self._starting()))
-            return found if whole else found[tuple(rest)]
+            if whole:
+                return found
+            try:
+                return found[tuple(rest)]
+            except IndexError:  # it names the dimensions of the row
+                Selection(self._extents, (first, *rest))
+                raise
         if whole and first.step in (None, 1):
             return with_parts(rows(self._parts, first, self._starting()))
         return _made(narrowed(gather(self._parts, (first, *rest))))

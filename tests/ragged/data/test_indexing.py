@@ -43,12 +43,12 @@ def test_what_an_index_selects(data):
     try:
         expected = picked(nested(array), index)
     except IndexError:
-        with pytest.raises(IndexError):
+        with pytest.raises(DataError):
             array[index]
         return
     if is_outside(array, index) or refuses(array, index):
         assert not leaves(expected)
-        with pytest.raises(DataError if is_outside(array, index) else IndexError):
+        with pytest.raises(DataError):
             array[index]
         return
     part = array[index if len(index) > 1 else index[0]]
@@ -79,6 +79,28 @@ def rows():
 def test_a_row_is_a_view_of_numpy(rows):
     rows[2][0, 0] = 99
     assert isinstance(rows[2], np.ndarray) and rows.values[4] == 99
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ((0, 2), "index 2 in dimension 1, of extent 2 at [0]"),
+        ((2, 0, -3), "index -3 in dimension 2, of extent 2"),
+        ((2, slice(1), 2), "index 2 in dimension 2, of extent 2"),
+    ],
+)
+def test_an_index_out_of_a_row_is_named_by_the_dimension_of_the_whole(rows, index, message):
+    with pytest.raises(DataError) as refused:
+        rows[index]
+    assert isinstance(refused.value, IndexError) and str(refused.value) == f"ragged array: {message}"
+
+
+@pytest.mark.parametrize("far", [2**31, 2**63, -(2**63), 2**70, -(2**70)])
+def test_bounds_and_steps_of_slices_may_be_beyond_64_bits(rows, far):
+    lists = as_list(rows)
+    for item in (slice(far), slice(far, None), slice(None, None, far)):
+        assert as_list(rows[:, item]) == [row[item] for row in lists]
+        assert as_list(rows[item]) == lists[item] and as_list(rows[2, item]) == lists[2][item]
 
 
 def test_ellipsis_and_whole_slices(rows):
