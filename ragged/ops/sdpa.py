@@ -55,6 +55,10 @@ def _is_window(given: tuple[object, object]) -> bool:
     )
 
 
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+
+
 def scaled_dot_product_attention(
     query: object,
     key: object,
@@ -119,6 +123,8 @@ def scaled_dot_product_attention(
             fix="window=(places before, places after), with None for all of them",
         )
     before, after = pair
+    if scale is not None and not _is_number(scale):
+        raise DataError(f"{_WHAT}: scale={scale!r}", because="products are multiplied by it, one number")
     for name in ("bias", "mask"):
         if name in read and read[name].ndim not in (3, 4):
             raise DataError(
@@ -174,7 +180,7 @@ def _program(form: _Form, size: int) -> RaggedSchedule:
     scoring = Scoring(form.before, form.after, form.scale, *_adjust(form, queries, keys))
     result = attention(
         "attention",
-        form.heads or 1,
+        1 if form.heads is None else form.heads,
         form.width,
         queries,
         keys,
@@ -196,7 +202,7 @@ def _program(form: _Form, size: int) -> RaggedSchedule:
 
 
 def _heads(form: _Form, apart: bool) -> list[DimLike]:
-    return [(ragged.dim("head"), form.heads or 1)] if apart else []
+    return [(ragged.dim("head"), 1 if form.heads is None else form.heads)] if apart else []
 
 
 def _features(form: _Form, of: Sequences, name: str) -> Read:

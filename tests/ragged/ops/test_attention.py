@@ -194,6 +194,20 @@ def test_a_window_is_two_numbers_of_places(window):
     assert lines[-1] == "  fix: window=(places before, places after), with None for all of them"
 
 
+@pytest.mark.parametrize("scale", ["1", True, 1j, np.array([0.5])])
+def test_a_scale_is_one_number(scale):
+    x = ragged.array([np.ones((2, 4), np.float32)])
+    with pytest.raises(DataError, match="scaled_dot_product_attention: scale="):
+        ops.scaled_dot_product_attention(x, x, x, scale=scale)
+
+
+def test_no_heads_give_results_without_elements():
+    x = rows([2, 0, 3], 0, 4)
+    for options in ({}, {"causal": True, "alibi": np.ones(0, np.float32)}):
+        y = ops.scaled_dot_product_attention(x, x, x, **options)
+        assert y.shape == (3, None, 0, 4) and y.lengths.tolist() == [2, 0, 3]
+
+
 def test_a_window_beyond_all_rows_takes_no_more_memory():
     x = rows([5, 3], 8)
     wide = ops.scaled_dot_product_attention(x, x, x, window=(10**8, 1))
