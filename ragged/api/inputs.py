@@ -238,7 +238,13 @@ def _extents(signature: RaggedSignature) -> set[str]:
 def _read_named(signature: RaggedSignature, key: str, value: Any, inputs: InputLengths) -> None:
     """Read a size or lengths that are given by name."""
     what = f"{signature.name}: '{key}'"
-    if key in signature.sizes and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    if key in signature.sizes:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | np.integer)
+            or not -(2**63) <= value < 2**63
+        ):
+            raise DataError(f"{what} is {value!r}, and a size is an integer of 64 bits")
         if value < 0 and key in _extents(signature):
             raise DataError(f"{what} is {value}, and no extent is negative")
         known = inputs.sizes.setdefault(key, (int(value), what))

@@ -137,8 +137,9 @@ def test_sizes_and_lengths_by_name():
         fn(x=x, m=[1, 1, 1], B=4)
     with pytest.raises(DataError, match="'B' is -3, and no extent is negative"):
         fn(x=x, m=[1, 1, 1], B=-3)
-    with pytest.raises(DataError, match="takes no 'B'"):
-        fn(x=x, m=[1, 1, 1], B=True)
+    for size in (True, 3.0, np.array(3), "3", 2**63, -(2**63) - 1, np.uint64(2**63)):
+        with pytest.raises(DataError, match="a size is an integer of 64 bits"):
+            fn(x=x, m=[1, 1, 1], B=size)
 
 
 def test_extents_that_are_computed_from_sizes():
