@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ragged.api.values import Symbol, Value, ValueLike, ValueSource, as_index, lift
+from ragged.api.values import Symbol, Value, ValueLike, ValueSource, as_index, check_integers, lift
 from ragged.arith.affine import affine
 from ragged.compiled.sizes import Affine
 from ragged.errors import Location, ModelError
@@ -138,9 +138,10 @@ def extent_of(value: ValueLike, what: str) -> Value:
     """Return an extent as a value: an integer that is not a negative literal.
 
     Raises:
-        ModelError: it is none, or it reads a tensor.
+        ModelError: it is none, it reads a tensor, or a number in it is no int64.
     """
     extent = as_index(lift(value), what)
+    check_integers(what, extent.expr)
     read = next((part.buffer for part in subexpressions(extent.expr) if isinstance(part, ir.Load)), None)
     if read is not None:
         raise ModelError(

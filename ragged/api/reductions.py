@@ -10,7 +10,7 @@ from typing import Any
 
 from ragged.api.dims import RaggedDim, extent_of
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
-from ragged.api.values import Value, ValueLike, agree, as_number
+from ragged.api.values import Value, ValueLike, agree, as_number, check_integers
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.ops import Combiner
@@ -108,7 +108,10 @@ def parameter_names(what: str, function: Callable[..., Any], number: int, at: Lo
 
 
 def normal_form(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value | Reduction:
-    """Return a body in which no reduction stands inside an expression: a tensor of its own holds its values."""
+    """Return a body in which no reduction stands inside an expression: a tensor of its own holds its values.
+
+    Raises `ModelError` for an integer that is no int64.
+    """
     direct = value.sources.get(value.expr.buffer) if isinstance(value.expr, ir.Load) else None
     if not isinstance(direct, Reduction):
         return _hoisted(name, value, scope)
@@ -129,6 +132,7 @@ def normal_form(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value | R
 
 
 def _hoisted(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value:
+    check_integers(f"compute '{name}'", value.expr)
     sources = dict(value.sources)
     moved: dict[ir.Buffer, ir.Expr] = {}
     for buffer, source in value.sources.items():

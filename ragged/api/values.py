@@ -13,6 +13,7 @@ from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Function, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
+from ragged.ir.walk import subexpressions
 from ragged.lang.operators import Operators
 from ragged.lang.types import FLOAT as FLOAT
 from ragged.lang.types import KEEPS_INTEGERS, binary_type, mixes_types, typed_number, unary_type
@@ -183,6 +184,18 @@ def select(condition: ValueLike, if_true: ValueLike, if_false: ValueLike) -> Val
         raise mixes_types(chosen.text(), "the condition is a number", "compare it: where(x != 0, ...)")
     expr = Select(chosen.expr, then.expr, orelse.expr, Location.capture())
     return Value(expr, {**chosen.sources, **then.sources, **orelse.sources})
+
+
+def check_integers(what: str, expr: Expr) -> None:
+    """Raise `ModelError` if a constant integer of an expression is no int64."""
+    for part in subexpressions(expr):
+        if isinstance(part, Const) and part.dtype is INDEX and not -(2**63) <= part.value < 2**63:
+            raise ModelError(
+                f"{what}: {part.value} is no integer of 64 bits",
+                at=Location.capture(),
+                because="integers are computed in int64",
+                fix="a float, as 2.0**63",
+            )
 
 
 def agree(lhs: ValueLike, rhs: ValueLike) -> tuple[Value, Value]:

@@ -43,7 +43,7 @@ def times(a: Expr, b: Expr) -> Expr:
             return a
         case _, Const(value=0):
             return ZERO
-        case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=Const(value=x)), Const(value=y):
+        case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=Const(value=x)), Const(value=y) if abs(x * y) < 2**63:
             return times(lhs, Const(int(x) * int(y)))
         case _:
             return Binary(BinaryOp.MUL, a, b)

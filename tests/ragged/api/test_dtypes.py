@@ -136,6 +136,35 @@ def test_casts_convert_as_c_does():
     np.testing.assert_array_equal(found["half"], a.astype(np.float16).astype(np.float32))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda x: x - 2**63,
+        lambda x: ragged.where(x > 0, 2**70, 0),
+        lambda x: ragged.minimum(x, np.uint64(2**63)),
+        lambda x: ragged.sum(2**64, lambda k: k),
+        lambda x: ragged.sum(3, lambda k: -(2**64)) + x,
+        lambda x: ragged.sum(3, lambda k: x, init=2**64),
+        lambda x: ragged.cast(2**64, "int64"),
+    ],
+)
+def test_a_number_that_is_no_int64_is_refused(value):
+    i, x = ragged.dim("i"), ragged.input_tensor("x", [(ragged.dim("i"), 3)], "int64")
+    with pytest.raises(ModelError, match="is no integer of 64 bits"):
+        ragged.compile(ragged.compute("y", [(i, 3)], lambda p: value(x[p])))
+    with pytest.raises(ModelError, match="is no integer of 64 bits"):
+        ragged.compute("y", [(i, 2**63)], lambda p: 1.0)
+
+
+def test_factors_whose_product_is_no_int64_are_multiplied_one_after_another():
+    i, x = ragged.dim("i"), ragged.input_tensor("x", [(ragged.dim("i"), 3)], "int64")
+    f = ragged.compile(ragged.compute("y", [(i, 3)], lambda p: x[p] * 2**62 * 4 + x[p] * 3 * 5))
+    assert f(x=np.zeros(3, np.int64)).tolist() == [0, 0, 0]
+    # a float takes any number
+    g = ragged.compile(ragged.compute("y", [(i, 3)], lambda p: ragged.cast(x[p], "float32") * 2**70))
+    assert g(x=np.array([0, 1, -1])).tolist() == [0.0, 2.0**70, -(2.0**70)]
+
+
 def test_what_is_no_element_type():
     with pytest.raises(ModelError, match="input_tensor 'X': dtype 'complex64' is none of bool, int8, int16"):
         ragged.input_tensor("X", [(r, M)], "complex64")
