@@ -240,3 +240,8 @@ def test_shapes_change_under_threads():
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(run, range(8)))
+
+
+def test_the_code_of_a_kernel_that_does_nothing_is_empty():
+    y = ragged.compute("Y", [(ragged.dim("none"), 0)], lambda i: 1.0)
+    assert ragged.compile(y).show("asm") == ""
