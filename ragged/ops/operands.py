@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
+import numpy as np
+
 import ragged
 from ragged import Lengths, RaggedArray
 from ragged.api.dims import RaggedDim
@@ -95,9 +97,13 @@ def axis_of(what: str, axis: object, form: Form) -> int:
     Raises:
         DataError: there is none, it is the outermost, or others depend on it.
     """
-    if not isinstance(axis, int) or not -len(form.extents) <= axis < len(form.extents):
+    if (
+        isinstance(axis, bool)
+        or not isinstance(axis, int | np.integer)
+        or not -len(form.extents) <= axis < len(form.extents)
+    ):
         raise DataError(f"{what}: there is no dimension {axis} of {len(form.extents)}")
-    place = axis % len(form.extents)
+    place = int(axis) % len(form.extents)
     inner = [k for k in form.variable if place in form.extents[k]]  # type: ignore[operator]
     if inner or place == 0:
         raise DataError(

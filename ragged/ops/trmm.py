@@ -49,6 +49,8 @@ def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.N
     if not is_array(b):
         raise DataError(f"{WHAT}: 'b' is of type {type(b).__name__}, and a matrix is needed")
     right = read_array(f"{WHAT}: 'b'", b)
+    if right.ndim != 2:
+        raise DataError(f"{WHAT}: 'b' has {right.ndim} dimensions, not (n, m)")
     triangle = isinstance(lower, RaggedArray)
     if not triangle and not is_array(lower):
         raise DataError(f"{WHAT}: 'lower' is of type {type(lower).__name__}, and a matrix is needed")

@@ -119,6 +119,7 @@ X = rows([3, 2], 8)
 REFUSED = {
     "there is no dimension 3 of 3": lambda: ops.softmax(X, 3),
     "there is no dimension 1.5 of 3": lambda: ops.softmax(X, 1.5),
+    "there is no dimension True of 3": lambda: ops.softmax(X, True),
     "rope= is no pair of tables": lambda: ops.scaled_dot_product_attention(X, X, X, rope=(normal(5, 4),)),
     "it is the batch": lambda: ops.sum_pool(X, 0),
     "how far dimension 2 extends depends on it": lambda: ops.max_pool(

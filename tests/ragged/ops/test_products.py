@@ -78,6 +78,9 @@ def test_what_is_no_matrix():
         vgemm([np.ones((2, 2), np.int64)], [drawn(0, 2, 2)])
     with pytest.raises(DataError, match="'b' is of type str, and a matrix is needed"):
         trmm(drawn(0, 2, 2), "b")
+    for shape in ((), (2,), (1, 2, 2)):
+        with pytest.raises(DataError, match=rf"trmm: 'b' has {len(shape)} dimensions, not \(n, m\)"):
+            trmm(drawn(0, 2, 2), drawn(0, *shape))
 
 
 def shared(function, lengths, **sizes):

@@ -138,6 +138,12 @@ def test_widths_of_zero_give_results_of_none():
     )
 
 
+def test_a_dimension_may_be_an_integer_of_numpy():
+    x = rows([3, 2], 4)
+    assert ops.softmax(x, np.int64(-1)).equal(ops.softmax(x))
+    assert np.array_equal(ops.sum_pool(x, np.int32(1)), ops.sum_pool(x))
+
+
 def test_softmax_of_large_numbers():
     x = ops.mul(rows([4, 20], 33), 200.0)
     check(ops.softmax(x), reference.softmax(reference.padded(x), 2), x)
