@@ -207,8 +207,11 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         """Time the parts of a call on `arrays`, each `repeats` times after one run that is not counted.
 
         Raises:
+            UserError: `repeats` is below 1.
             DataError: as a call does.
         """
+        if type(repeats) is not int or repeats < 1:
+            raise UserError(f"profile: repeats={repeats!r} is no number of times", fix="a number from 1 up")
         key, found, _ = self._read(arrays)
         inputs = read_lengths(self.signature, found, arrays, self._sizes)
         bound = self._preludes.find(key, lambda: inputs)

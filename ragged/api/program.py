@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from ragged.api.tensors import Kind, RaggedTensor, Reduction
-from ragged.errors import Location, ScheduleError
+from ragged.errors import Location, ModelError, ScheduleError
 from ragged.ir.expr import Const
 
 
@@ -76,8 +76,31 @@ class ScheduleDecisions:
         return any(self.multiple(tensor, position) > 1 for position in range(len(tensor.dims)))
 
 
+def _require_own_names(outputs: Sequence[RaggedTensor], tensors: Sequence[RaggedTensor]) -> None:
+    """Raise `ModelError` if two results, two inputs or two parameters have one name: calls know them by it."""
+    groups = {
+        "results": outputs,
+        "inputs": [each for each in tensors if each.kind is Kind.INPUT],
+        "parameters": [each for each in tensors if each.kind is Kind.PARAMETER],
+    }
+    for what, group in groups.items():
+        names = [each.name for each in group]
+        for each in group:
+            if names.count(each.name) > 1:
+                raise ModelError(
+                    f"Schedule: two {what} are called '{each.name}'",
+                    at=each.at,
+                    because="calls know them by their names",
+                    fix="another name, or one tensor in both places",
+                )
+
+
 def tensors_of(outputs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
-    """Return the outputs and all tensors that they read, in topological order."""
+    """Return the outputs and all tensors that they read, in topological order.
+
+    Raises:
+        ModelError: two results, two inputs or two parameters have one name.
+    """
     found: dict[RaggedTensor, None] = {}
     pending: list[tuple[RaggedTensor, bool]] = [(output, False) for output in reversed(outputs)]
     while pending:
@@ -89,7 +112,9 @@ def tensors_of(outputs: Sequence[RaggedTensor]) -> list[RaggedTensor]:
             continue
         pending.append((tensor, True))
         pending += [(other, False) for other in reversed(list(reads(tensor))) if other not in found]
-    return list(found)
+    tensors = list(found)
+    _require_own_names(outputs, tensors)
+    return tensors
 
 
 def reads(tensor: RaggedTensor) -> Iterator[RaggedTensor]:

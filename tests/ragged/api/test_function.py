@@ -338,3 +338,29 @@ def test_an_extent_that_reads_a_tensor_is_refused(place):
         "  because: storage and loops are sized before tensors are read",
         "  fix: use a length_fn: the call takes its values as an argument of that name",
     ]
+
+
+@pytest.mark.parametrize("repeats", [0, -1, 1.5])
+def test_a_profile_is_of_one_run_at_least(simple, repeats):
+    with pytest.raises(UserError, match="is no number of times"):
+        simple.profile(repeats=repeats, A=BATCHES[0])
+
+
+def test_what_calls_know_by_name_has_a_name_of_its_own():
+    r, q = ragged.dim("r"), ragged.dim("q")
+
+    def tensors(declare):
+        return declare("A", [(r, ragged.size("T"))]), declare("A", [(q, ragged.size("S"))])
+
+    for declare, what in ((ragged.input_tensor, "inputs"), (ragged.parameter, "parameters")):
+        a, other = tensors(declare)
+        y = ragged.compute("Y", [*a.dims, *other.dims], lambda i, j, a=a, other=other: a[i] + other[j])
+        with pytest.raises(ModelError, match=f"two {what} are called 'A'"):
+            ragged.compile(y)
+    a, _ = tensors(ragged.input_tensor)
+    one, two = (ragged.compute("Y", a.dims, lambda i, k=k: a[i] * k) for k in (2.0, 3.0))
+    for outputs in ((one, two), (one, one)):
+        with pytest.raises(ModelError, match="two results are called 'Y'"):
+            ragged.Schedule(*outputs)
+    total = ragged.compute("Y", a.dims, lambda i: one[i] + two[i])  # what is between may have any names
+    assert ragged.compile(total)(A=np.ones(2, np.float32)).tolist() == [5.0, 5.0]
