@@ -13,7 +13,7 @@ from ragged.api.program import refuse
 from ragged.api.signature import Order, Policy, RaggedSignature, ShareTable
 from ragged.api.tensors import Loop, RaggedTensor
 from ragged.api.tile_rows import TilingSchedule
-from ragged.api.values import Value
+from ragged.api.values import Value, ValueLike, as_index
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Expr, Ref, Var
 from ragged.ir.printer import to_text
@@ -107,7 +107,7 @@ class RaggedSchedule(TilingSchedule, NamedParts):
         own = self.loop(loop)
         return self.loops.apply(split, own, factor, tail).loops[own]
 
-    def partition_loop(self, loop: LoopLike, at: Value | str) -> tuple[Var, ...]:
+    def partition_loop(self, loop: LoopLike, at: ValueLike | str) -> tuple[Var, ...]:
         """Partition a loop into two, before `at` and from it on (operation splitting); returns both.
 
         `at` is an index over the dimensions around, as in an extent, or text over the loops around.
@@ -273,14 +273,14 @@ class RaggedSchedule(TilingSchedule, NamedParts):
             )
         return now[0]
 
-    def _placed(self, at: Value, loop: LoopLike) -> Expr:
+    def _placed(self, at: ValueLike, loop: LoopLike) -> Expr:
         """Return an expression of dimensions over the variables of the loops around."""
         lowered = self.lowered
         known: dict[Var, Expr] = {}
         for (tensor, position), var in lowered.loops.items():
             if position < len(tensor.dims) and (not isinstance(loop, Loop) or tensor is loop.tensor):
                 known[tensor.dims[position].dim.var] = Ref(var)
-        return substitute(lowered.functions.expr(at.expr), known)
+        return substitute(lowered.functions.expr(as_index(at, "partition_loop").expr), known)
 
     def lower(self) -> Program:
         """Return the program as it is now, without functions that it no longer uses; it prints."""

@@ -80,14 +80,19 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
     The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
     Raises:
-        ScheduleError: there is no such loop, the factor is less than 1, the loop is vectorized or a team's, or its
-            iterations write what its extent reads. Of overlapping blocks: the loop is not serial, it is not proven to
-            have `factor` iterations, or an iteration that runs again would do something else: see `require_repeatable`.
+        ScheduleError: there is no such loop, the factor is no integer from 1 up, `tail` is no `Tail`, the loop is
+            vectorized or a team's, or its iterations write what its extent reads. Of overlapping blocks: the loop is
+            not serial, it is not proven to have `factor` iterations, or an iteration that runs again would do something
+            else: see `require_repeatable`.
     """
     old = the_loop(program, loop, "split")
-    if factor < 1:
+    if type(factor) is not int or not 1 <= factor < 2**63:
         raise ScheduleError(
             f"split: cannot split loop '{loop.name}' into blocks of {factor}", fix="a factor from 1 up"
+        )
+    if not isinstance(tail, Tail):
+        raise ScheduleError(
+            f"split: cannot split loop '{loop.name}': {tail!r} is no tail", fix="Tail.PEEL, or another `Tail`"
         )
     require_no_lanes(old, f"split: cannot split loop '{loop.name}'", "split first")
 

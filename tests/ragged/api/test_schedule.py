@@ -6,7 +6,7 @@ import pytest
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Policy
-from ragged.errors import ScheduleError
+from ragged.errors import ModelError, ScheduleError
 from ragged.transform.loops.split import Tail
 from tests.ragged.api.running import Data, expected, run
 
@@ -504,3 +504,16 @@ def test_wide_tiles_beside_what_reads_them_fit_the_stack():
         for q, tiles in enumerate(np.asarray(row)):
             places = np.minimum(q * lanes + np.arange(lanes), len(own) - 1)
             np.testing.assert_allclose(tiles, own[places] @ own[q * lanes], rtol=1e-4, atol=1e-4)
+
+
+def test_a_loop_is_cut_at_a_number():
+    r, t = ragged.dim("r"), ragged.size("T")
+    x = ragged.input_tensor("X", [(r, t)])
+    y = ragged.compute("Y", x.dims, lambda i: x[i] + 1.0)
+    s = ragged.Schedule(y)
+    with pytest.raises(ModelError, match=r"partition_loop: '1\.5' is no integer"):
+        s.partition_loop(y.loops[0], 1.5)
+    s.partition_loop(y.loops[0], 2)
+    f = ragged.compile(s)
+    for size in range(5):
+        assert f(X=np.arange(size, dtype=np.float32)).tolist() == [each + 1 for each in range(size)]

@@ -379,3 +379,20 @@ def test_overlapping_iterations_that_write_a_buffer_of_an_outer_scope_are_refuse
     assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
         "split: cannot overlap blocks of loop 'i'\n  because: 't' is local to what is around it, or an alias"
     )
+
+
+@pytest.mark.parametrize(
+    ("factor", "tail", "message"),
+    [
+        (1.5, Tail.GUARD, "into blocks of 1.5"),
+        (2**70, Tail.GUARD, f"into blocks of {2**70}"),
+        (
+            2,
+            "peel",
+            "split: cannot split loop 'n': 'peel' is no tail\n  fix: Tail.PEEL, or another `Tail`",
+        ),
+    ],
+)
+def test_a_factor_is_an_integer_and_a_tail_one_of_the_enumeration(factor, tail, message):
+    program = parse(MATVEC)
+    assert message in refused(split, program, loop(program, "n"), factor, tail)
