@@ -35,6 +35,8 @@ def writable_view(value: Any) -> Array:
 
     Raises what its library does if it has no view, as of memory on a GPU, and a `BufferError` if it lends no memory.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise BufferError("it is a masked array of NumPy, of which the mask would be lost")
     if isinstance(value, np.ndarray):
         return value
     if is_bfloat16(value):

@@ -237,10 +237,14 @@ def conv2d_program(
 
 
 def _pair(name: str, value: int | Pair, least: int) -> Pair:
-    pair: Any = (value, value) if isinstance(value, int) else value
-    if not isinstance(pair, tuple) or len(pair) != 2 or not all(type(v) is int and v >= least for v in pair):
+    pair: Any = (value, value) if isinstance(value, int | np.integer) else value
+    if not isinstance(pair, tuple) or len(pair) != 2 or not all(_is_from(least, each) for each in pair):
         raise DataError(f"{WHAT}: {name}={value!r} is no number from {least} up, nor two of them")
-    return pair
+    return int(pair[0]), int(pair[1])
+
+
+def _is_from(least: int, value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
 
 
 def _grouped(name: str, value: Any, groups: int, at: int, rank: int = 4) -> Any:

@@ -174,3 +174,13 @@ def test_conv2d_of_tensors_and_of_nothing():
 def test_what_is_no_convolution(change, message):
     with pytest.raises(DataError, match=message):
         conv2d(**{"x": drawn(1, 4, 5, 5), "weight": drawn(6, 4, 3, 3), **change})
+
+
+def test_numbers_of_a_convolution_may_be_those_of_numpy():
+    x, w = (np.arange(n, dtype=np.float32) for n in (72, 18))
+    x, w = x.reshape(2, 1, 6, 6), w.reshape(2, 1, 3, 3)
+    wanted = conv2d(x, w, stride=(2, 1), padding=1)
+    found = conv2d(x, w, stride=(np.int64(2), np.int32(1)), padding=np.int8(1))
+    np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(DataError, match="stride=True is no number from 1 up"):
+        conv2d(x, w, stride=True)
