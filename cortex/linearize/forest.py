@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cortex.linearize.tensors import payload_rows
+from cortex.linearize.tensors import payload_rows, read_array
 from ragged.errors import DataError
 
 _LIMIT = 2**31 - 1
@@ -97,7 +97,7 @@ class Forest:
         >>> Forest.from_edges([[1, 2], [0, 0]], word=[-1, 4, 5]).child.tolist()
         [1, 2]
         """
-        pairs = np.asarray(edges)
+        pairs = read_array("Forest.from_edges", "edges", edges)
         if pairs.ndim != 2 or len(pairs) != 2 or edges_to not in ("parents", "children"):
             raise DataError(
                 f"Forest.from_edges: edges of shape {pairs.shape}, to {edges_to!r}",
@@ -155,7 +155,7 @@ class Forest:
 
 
 def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
-    array = np.asarray(value)
+    array = read_array("Forest", name, value)
     if array.ndim == 1 and array.size == 0 and array.dtype == np.float64:
         array = array.astype(np.int32)  # what NumPy makes of []
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -24,20 +24,7 @@ def payload_rows(taker: str, name: str, value: Any) -> npt.NDArray[Any]:
 
     `taker` is what the caller gave it to.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise DataError(
-            f"{taker}: payload `{name}` is a masked array of NumPy",
-            because=MASK_IGNORED,
-            fix=WITHOUT_MASK,
-        )
-    try:
-        array = as_numpy(value)
-    except (TypeError, RuntimeError) as error:
-        raise DataError(
-            f"{taker}: payload `{name}` cannot be read as an array",
-            because=str(error).splitlines()[0],
-            fix=readable(value),
-        ) from error
+    array = read_array(taker, f"payload `{name}`", value)
     if isinstance(value, list | tuple) and array.dtype == np.float64:
         array = array.astype(np.float32)  # Python's floats have no width of their own
     if array.ndim == 0:
@@ -45,3 +32,21 @@ def payload_rows(taker: str, name: str, value: Any) -> npt.NDArray[Any]:
             f"{taker}: payload `{name}` is no array", because="row n belongs to node n", fix="one row a node"
         )
     return array
+
+
+def read_array(taker: str, what: str, value: Any) -> npt.NDArray[Any]:
+    """Return an array, a tensor or a list as an array; `DataError` if NumPy cannot read it, or it is masked."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(
+            f"{taker}: {what} is a masked array of NumPy",
+            because=MASK_IGNORED,
+            fix=WITHOUT_MASK,
+        )
+    try:
+        return as_numpy(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"{taker}: {what} cannot be read as an array",
+            because=str(error).splitlines()[0],
+            fix=readable(value),
+        ) from error

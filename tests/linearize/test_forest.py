@@ -55,6 +55,13 @@ def test_vectors(x):
         (lambda: Forest([0, 1], [2**31]), "Forest: child holds numbers outside -1 to 2147483647"),
         (lambda: Forest([0], [], word=3), "Forest: payload `word` is no array"),
         (lambda: Forest.from_parents([-1, 2]), "Forest: the parent of node 1 is 2"),
+        (lambda: Forest([0], [], x=[[1, 2], [3]]), "Forest: payload `x` cannot be read as an array"),
+        (lambda: Forest.from_parents([[-1], [0, 0]]), "Forest: parents cannot be read as an array"),
+        (lambda: Forest.from_edges([[1, 2], [0]]), "Forest.from_edges: edges cannot be read as an array"),
+        (
+            lambda: Forest.from_parents(np.ma.masked_array([-1, 0], [False, True])),
+            "Forest: parents is a masked array of NumPy",
+        ),
     ],
 )
 def test_what_is_no_forest(make, message):
