@@ -54,7 +54,7 @@ def check_params(
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]
     for name, tensor in declared.items():
         if name in arrays:
-            faults += _faults(name, tensor, arrays[name])
+            faults += _faults(name, tensor, arrays[name], params[name])
     if faults:
         raise ModelError(
             f"the parameters do not fit {owner}",
@@ -93,23 +93,40 @@ def as_numpy(value: Any) -> NDArray[Any]:
     return bfloat16_memory(value) if is_bfloat16(value) else np.asarray(value)
 
 
+def _without_dtype(given: object) -> bool:
+    """Return whether these are Python's numbers, which have no dtype."""
+    return isinstance(given, int | float | list | tuple)
+
+
 def _widened(array: NDArray[Any], tensor: Declared, given: Any) -> NDArray[Any]:
-    if isinstance(given, int | float | list | tuple):  # of Python's numbers, which have no dtype
+    if _without_dtype(given):
         return array.astype(tensor.dtype.value)
     narrow = array.dtype in (np.float16, BFLOAT16) and tensor.dtype.value == "float32"
     return array.astype(np.float32) if narrow else array
 
 
-def _faults(name: str, tensor: Declared, array: NDArray[Any]) -> list[str]:
-    wanted = "iu" if tensor.dtype.is_int else "f" if tensor.dtype.is_float else "b"
+def _faults(name: str, tensor: Declared, array: NDArray[Any], given: object) -> list[str]:
+    numbers = _without_dtype(given)
+    wanted = "iu" if tensor.dtype.is_int else "f" + "iu" * numbers if tensor.dtype.is_float else "b"
     kind = "f" if array.dtype == BFLOAT16 else array.dtype.kind
     if kind not in wanted:
         return [f"'{name}' is of dtype {array.dtype}, not {tensor.dtype.value}"]
+    if numbers and (large := _too_large(array, tensor)):
+        return [f"'{name}' holds {large[0]}, which {tensor.dtype.value} cannot hold"]
     pairs = zip(array.shape, tensor.shape, strict=False)
     known = [not isinstance(extent, int) or extent == own for own, extent in pairs]
     if len(known) < max(array.ndim, len(tensor.shape)) or not all(known):
         return [f"'{name}' has shape {array.shape}, not {_shape(tensor)}"]
     return []
+
+
+def _too_large(array: NDArray[Any], tensor: Declared) -> list[Any]:
+    """Return the numbers that the declared dtype cannot hold."""
+    with np.errstate(over="ignore"):
+        cast = array.astype(tensor.dtype.value)
+    outside = cast != array if tensor.dtype.is_int else np.isfinite(array) & ~np.isfinite(cast)
+    found: list[Any] = array[outside].tolist()
+    return found
 
 
 def _shape(tensor: Declared) -> str:

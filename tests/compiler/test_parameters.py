@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import cortex
-from cortex import models
+from cortex import models, ra
 
 MODEL = models.tree_fc(3, 5)
 
@@ -39,6 +39,30 @@ def test_lists_have_the_declared_dtype():
     lists = {name: array.tolist() for name, array in params.items()}
     found, want = (cortex.compile(MODEL, each)((1, (2, 3)))["h"] for each in (lists, params))
     np.testing.assert_array_equal(found, want)
+
+
+def test_a_list_of_integers_is_taken_for_floats():
+    found, want = (
+        cortex.compile(MODEL, changed(b=b))((1, (2, 3)))["h"] for b in ([1, 0, 2], np.float32([1, 0, 2]))
+    )
+    np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("number", [2**40, 2**62, -(2**31) - 1])
+def test_a_list_of_numbers_that_int32_cannot_hold(number):
+    table, word, h_ph = (
+        ra.input_tensor("table", (2,), "int32"),
+        ra.node_input("word", dtype="int32"),
+        ra.placeholder((ra.N,)),
+    )
+    h = ra.compute((ra.N,), lambda n: table[word[n]] + ra.sum_children(n, lambda k: h_ph[k]))
+    model = ra.recursion_op(h_ph, h)
+    with pytest.raises(cortex.ModelError, match=f"'table' holds {number}, which int32 cannot hold"):
+        cortex.compile(model, {"table": [number, 1]})
+
+
+def test_a_list_of_numbers_that_float32_cannot_hold():
+    assert "'b' holds 1e+300, which float32 cannot hold" in message(changed(b=[1.0, 1e300, 2.0]))
 
 
 def test_a_module_is_no_model():
