@@ -21,7 +21,8 @@ from cortex.models.layouts import (
     part_of,
 )
 from cortex.ra.tensor import dense
-from ragged.data.parameters import as_numpy
+from ragged.data.parameters import read_parameter
+from ragged.data.read import BFLOAT16
 from ragged.errors import Location, ModelError
 
 Array = NDArray[np.float32]
@@ -65,7 +66,8 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
         The model's parameters, float32, C-contiguous, owned by the caller; with `emb` if the state has an embedding.
 
     Raises:
-        ModelError: entries are missing, unused, duplicate, or of a wrong shape; all of them are listed.
+        ModelError: an entry cannot be read as an array; or entries are missing, unused, duplicate, of a wrong shape or
+            kind of numbers, and all of them are listed.
 
     Example:
         >>> params = from_torch(module.state_dict(), tree_lstm(hidden=168, embed=300, vocab=20_000))
@@ -173,7 +175,10 @@ def _blocks(key: str, value: Any, layout: StateDictLayout, model: ra.Model) -> I
     names = _names(part)
     if not names or not set(names) <= set(model.inputs):
         raise _Fault(f"'{key}' is of no use to the model")
-    array = as_numpy(value).astype(np.float32)
+    array = read_parameter(key, value)
+    if array.dtype.kind not in "fiu" and array.dtype != BFLOAT16:
+        raise _Fault(f"'{key}' is of dtype {array.dtype}, not of real numbers")
+    array = array.astype(np.float32)
     axes = _axes(names[0], dense(model.inputs[names[0]]))
     rows, *rest = (prod(axis) for axis in axes)
     wanted = (rows * len(names), *rest)

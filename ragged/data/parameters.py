@@ -49,7 +49,7 @@ def check_params(
             because="each parameter is found by its name",
             fix="give a dict of arrays; of a torch.nn.Module module.state_dict()",
         )
-    arrays = {name: _read(name, value) for name, value in params.items()}
+    arrays = {name: read_parameter(name, value) for name, value in params.items()}
     faults = [f"'{name}' {_shape(t)} is missing" for name, t in declared.items() if name not in arrays]
     faults += [f"'{name}' is no parameter of {owner}" for name in arrays if name not in declared]
     for name, tensor in declared.items():
@@ -66,7 +66,7 @@ def check_params(
     return {name: _widened(arrays[name], tensor, params[name]) for name, tensor in declared.items()}
 
 
-def _read(name: str, value: Any) -> NDArray[Any]:
+def read_parameter(name: str, value: Any) -> NDArray[Any]:
     """Return a parameter as a NumPy array; `ModelError` for one without data, or of a layout or dtype NumPy lacks."""
     if isinstance(value, np.ma.MaskedArray):
         raise ModelError(

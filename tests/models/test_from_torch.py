@@ -191,6 +191,24 @@ def test_every_entry_that_does_not_fit_is_listed(model):
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([[1.0], [2.0, 3.0]], "parameter 'fh.weight' cannot be read as an array: it is a list"),
+        (
+            torch.zeros(H, H, device="meta"),
+            "parameter 'fh.weight' cannot be read as an array: it is a Tensor",
+        ),
+        (np.ma.masked_array(np.zeros((H, H))), "parameter 'fh.weight' is a masked array of NumPy"),
+        (np.zeros((H, H), np.complex64), "'fh.weight' is of dtype complex64, not of real numbers"),
+        ("weights", "'fh.weight' is of dtype <U7, not of real numbers"),
+    ],
+    ids=["uneven", "meta", "masked", "complex", "text"],
+)
+def test_an_entry_that_holds_no_numbers(model, value, said):
+    assert said in refusal({**Fused().state_dict(), "fh.weight": value}, model)
+
+
 def test_two_layouts_at_once(model):
     state = {**Fused().state_dict(), **Dgl().state_dict()}
     assert refusal(state, model) == (
