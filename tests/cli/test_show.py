@@ -37,6 +37,15 @@ def test_an_unknown_model_or_stage_is_a_usage_error(cortex):
         assert "is not one of" in result.stderr
 
 
+def test_a_refused_value_has_no_place_in_the_code_of_click(cortex):
+    result = cortex("show", "tree_rnn", "--input", "letters")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: input='letters' is no way to give a node its input\n"
+        '  fix: "word", "vector" or "projected"\n'
+    )
+
+
 def test_an_option_that_the_model_does_not_have_is_refused(cortex):
     result = cortex("show", "tree_sum", "--embed", 3)
     assert result.exit_code == 2
