@@ -17,7 +17,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Let, Reduce, Stmt, Store
-from ragged.ir.walk import mentions, variables
+from ragged.ir.walk import mentions
 from ragged.prove import Context, Proof, Unproven
 from ragged.prove.context_rewriter import ContextRewriter
 
@@ -93,16 +93,15 @@ class PadExtent(ContextRewriter):
         """Return a load, of zero where it goes beyond what a caller gave."""
         inside: Expr | None = None
         for position, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
-            if load.buffer.role not in _GIVEN and mentions(index, self.changed):
-                written = self.written(load, position)
-                if written is not None and isinstance(self.answer(written), Unproven):
-                    inside = both(inside, written)
+            given = load.buffer.role in _GIVEN
+            if not given and mentions(index, self.changed) and not self.is_written(load, position):
+                inside = Binary(BinaryOp.LT, Ref(self.loop.var), self.loop.extent)
             for goal in _inside(index, extent):
                 with self.where(inside):
                     found = self.answer(goal)
                 if isinstance(found, Proof):
                     continue
-                if load.buffer.role not in _GIVEN:
+                if not given:
                     raise self.too_short(load.buffer, "read", index, extent, found)
                 inside = both(inside, goal)
         if inside is None:
@@ -110,23 +109,21 @@ class PadExtent(ContextRewriter):
         zero = Const(0.0 if load.dtype.is_float else 0, load.dtype)
         return Select(inside, load, zero)
 
-    def written(self, load: Load, position: int) -> Expr | None:
-        """Return that an index is below the end of what is written, or None if an iteration reads what it writes.
+    def is_written(self, load: Load, position: int) -> bool:
+        """Return whether an index is below the end of what a loop writes, or where the iteration writes itself.
 
-        Where no loop says how far that is, the iterations that there were before read it, and no others.
+        Others are read in the iterations that there were before alone.
         """
-        index, end = load.indices[position], None
+        index = load.indices[position]
         for site in sites_writing(self.asked, (load.buffer,)):
             if isinstance(site.stmt, Store):
                 at = site.stmt.indices[position]
                 if at == index:
-                    return None
-                over = next((loop for loop in site.loops if at == Ref(loop.var)), None)
-                if over is not None and not variables(over.extent):
-                    end = over.extent
-        if end is None:
-            return Binary(BinaryOp.LT, Ref(self.loop.var), self.loop.extent)
-        return Binary(BinaryOp.LT, index, end)
+                    return True
+                ends = (loop.extent for loop in site.loops if at == Ref(loop.var))
+                if any(isinstance(self.answer(Binary(BinaryOp.LT, index, end)), Proof) for end in ends):
+                    return True
+        return False
 
     def call(self, call: Call) -> Call:
         """Return a call that has a value: of the last iteration's where the new ones have none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ragged.analysis.accesses import sites_writing
-from ragged.analysis.dependence import never_meet
+from ragged.analysis.dependence import never_meet, storage
 from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
@@ -104,23 +104,23 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
     changed = loop_site(program, loop, "pad_loop").stmt
     mine = set(map(id, leaves(changed)))
     later = Binary(BinaryOp.LE, old.extent, Ref(loop))
-    writes = [
-        (site, access) for site in sites_writing(program, written(changed)) for access in regions(site).writes
-    ]
+    memory = set(map(storage, written(changed)))
+    names = {
+        buffer for stage in program.stages for buffer in written(stage.body) if storage(buffer) in memory
+    }
+    writes = [(site, access) for site in sites_writing(program, names) for access in regions(site).writes]
     own = [(site, write) for site, write in writes if id(site.stmt) in mine]
     for site, write in own:
+        depth = _depth_of(storage(write.buffer), site)
+        if any(outer.var is loop for outer in site.loops[:depth]):
+            continue  # each iteration has one of its own
         dead = replace(write, conditions=(*write.conditions, site.expand(later)))
         for other, access in writes:
-            if access.buffer is not write.buffer:
+            if storage(access.buffer) is not storage(write.buffer):
                 continue
             if id(other.stmt) in mine:
-                if any(
-                    one == two == Ref(loop) for one, two in zip(write.indices, access.indices, strict=True)
-                ):
-                    continue  # elements of two iterations of the loop
                 real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
                 access = replace(access, conditions=(*access.conditions, real))
-            depth = _depth_of(write.buffer, site)
             if not never_meet(program, (site, dead), (other, access), depth):
                 assert isinstance(other.stmt, Store | Reduce)
                 name = other.stmt.label.name
