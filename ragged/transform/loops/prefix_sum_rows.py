@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ragged.analysis.accesses import inside
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ONE, ZERO, at_least_zero, plus
 from ragged.errors import ScheduleError
@@ -18,8 +19,9 @@ from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import Site
 from ragged.ir.walk import mentions, subexpressions
-from ragged.prove import Proof, answer
+from ragged.prove import Proof, Unproven, answer
 from ragged.transform.copy_stmts import Moved
+from ragged.transform.index_checks import require_index
 from ragged.transform.loops.loop_nests import Nest
 
 
@@ -52,7 +54,7 @@ def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Pref
 
     Raises:
         ScheduleError: the nest runs before any prelude, or how long rows are, or how many there are, is not known in
-            one; `what` is the refusal.
+            one, or not without the conditions around the nest; `what` is the refusal.
     """
     outer, inner = nest.loops
     if nest.site.stage.kind is StageKind.BIND:
@@ -65,11 +67,18 @@ def declare_rows(program: Program, nest: Nest, what: str) -> tuple[Program, Pref
     _require_known(count, (), f"how many rows there are, {expr_text(count)},", what)
     own = nest.extent(1)
     _require_known(own, (outer.var,), f"how long a row is, {expr_text(own)},", what)
-    inside = Site(nest.site.stage, nest.loops[0].body, (*nest.site.around, nest.loops[0]))
-    found = answer(program, inside, Binary(BinaryOp.LE, ZERO, own))
-    extent, facts = (
-        (own, found.facts) if isinstance(found, Proof) else (at_least_zero(own), frozenset[Fact]())
-    )
+    alone = Site(nest.site.stage, outer)  # a prelude asks no condition that stands around the loops
+    facts = require_index(program, alone, count, ZERO, what)
+    some = answer(program, alone, Binary(BinaryOp.LE, ZERO, count))
+    if isinstance(some, Unproven):
+        because = f"how many rows there are, {expr_text(count)}, may be negative where no condition is asked"
+        raise ScheduleError(what, because=because, example=some.example)
+    facts |= some.facts | require_index(program, inside(alone), own, ZERO, what)
+    found = answer(program, inside(alone), Binary(BinaryOp.LE, ZERO, own))
+    if isinstance(found, Proof):
+        extent, facts = own, facts | found.facts
+    else:
+        extent = at_least_zero(own)
     known = _declared(program, outer.var, extent, count)
     if known is not None:
         return program, PrefixSumRows(known, ZERO, Ref(outer.var)), facts
@@ -131,9 +140,8 @@ def _declared(program: Program, outer: Var, extent: Expr, count: Expr) -> Functi
 def _lengths_function(program: Program, outer: Var, extent: Expr, count: Expr, name: str) -> Function:
     """Return the lengths as a function of one parameter: the one that the extent calls, or one of its own."""
     match extent:
-        case Call(function=function, args=(Ref(var=var),)) if var is outer and len(function.params) == 1:
-            if function.params[0].extent == count:
-                return function
+        case Call(function=function, args=(Ref(),)) if function.params[0].extent == count:
+            return function
         case _:
             pass
     p = Var("p")

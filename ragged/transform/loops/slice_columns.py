@@ -104,12 +104,12 @@ def _require_aligned(program: Program, site: Site, columns: frozenset[Var], what
         for access in inner.regions.writes:
             writes.setdefault(storage(access.buffer), []).append((inner, access))
     for memory, found in writes.items():
-        buffer, place = _place(found, what)
+        buffer, own = _places(found, what)
         for inner in inside:
             for read in inner.regions.reads:
                 if storage(read.buffer) is not memory:
                     continue
-                if read.buffer is buffer and place in inner.places(read):
+                if read.buffer is buffer and not own.isdisjoint(inner.places(read)):
                     continue
                 depth = len(site.loops)
                 if not all(never_meet(program, (inner.site, read), (o.site, w), depth) for o, w in found):
@@ -119,8 +119,8 @@ def _require_aligned(program: Program, site: Site, columns: frozenset[Var], what
             _require_fixed(outer.stmt, set(writes), what)
 
 
-def _place(found: Sequence[tuple[_Inner, ElementAccess]], what: str) -> tuple[Buffer, int]:
-    """Return the name by which memory is written, and the dimension in which all writes are at their columns."""
+def _places(found: Sequence[tuple[_Inner, ElementAccess]], what: str) -> tuple[Buffer, set[int]]:
+    """Return the name by which memory is written, and the dimensions in which all writes are at their columns."""
     names = list(dict.fromkeys(access.buffer for _, access in found))
     if len(names) > 1:
         listed = " and ".join(f"'{buffer.name}'" for buffer in names)
@@ -130,7 +130,7 @@ def _place(found: Sequence[tuple[_Inner, ElementAccess]], what: str) -> tuple[Bu
     if not common:
         stray = (access for (_, access), places in zip(found, own, strict=True) if not places)
         raise _not_own(next(stray, found[0][1]), what)
-    return names[0], min(common)
+    return names[0], common
 
 
 def _not_own(access: ElementAccess, what: str) -> ScheduleError:

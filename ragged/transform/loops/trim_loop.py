@@ -107,8 +107,8 @@ def _blocks(loop: For, store: Store, what: str) -> tuple[int, int]:
     places = [d for d, index in enumerate(store.indices) if mentions(index, (loop.var,))]
     if len(places) == 1:
         index = store.indices[places[0]]
-        size = growth(index, loop.var) or 0
-        if size > 0 and divided(index, size, extents)[0] == Ref(loop.var):
+        size = growth(index, loop.var)
+        if size is not None and size > 0 and divided(index, size, extents)[0] == Ref(loop.var):
             return places[0], size
     raise ScheduleError(what, because=f"its iterations are no blocks of a dimension of '{store.buffer.name}'")
 

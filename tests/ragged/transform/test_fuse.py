@@ -60,7 +60,7 @@ def test_text(golden):
     ("outer", "inner", "extent"),
     [
         ("serial(4)", "serial(3)", "serial(12)"),
-        ("serial(count)", "serial(1)", "serial(count)"),
+        ("serial(count)", "serial(1)", "serial(count):\n        n = n_i\n        row = n + 1\n        i = 0"),
         ("parallel(count)", "parallel(4)", "parallel(count * 4)"),
         ("unrolled(4)", "unrolled(4)", "unrolled(16)"),
         ("serial(count)", "serial(start)", "serial(count * start)"),
@@ -71,7 +71,7 @@ def test_text(golden):
 def test_every_shape_computes_the_same(outer, inner, extent):
     program, n, i = pair(outer, inner)
     new = accepted(fuse, program, n, i).program
-    assert f"for n_i in {extent}:" in body(new)
+    assert f"for n_i in {extent}" in body(new)
     check_same(program, new, DATA)
 
 
@@ -107,6 +107,16 @@ def test_an_inner_extent_that_is_known_in_the_outer_loop_alone_is_refused():
     assert refused(fuse, program, n, i) == (
         "fuse: cannot fuse the loops 'n' and 'i'\n"
         "  because: how often 'i' runs, length(0), is known where count > 0 alone"
+    )
+    text = PAIR.replace("for i in {inner}:", "  for i in {inner}:").replace("    {stat", "      {stat")
+    program = parse(
+        text.format(
+            outer="serial(3)", let="if 0 < count:", inner="serial(length(0))", statement="x[n, i] = 1.0"
+        )
+    )
+    assert refused(fuse, program, loop(program, "n"), loop(program, "i")) == (
+        "fuse: cannot fuse the loops 'n' and 'i'\n"
+        "  because: how often 'i' runs, length(0), is known where 0 < count alone"
     )
 
 

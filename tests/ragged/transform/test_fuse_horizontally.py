@@ -174,3 +174,12 @@ def test_an_extent_that_one_of_them_writes_is_refused():
         "fuse_horizontally: cannot make one of the loops 'n' and 'm'\n"
         "  because: z[0] would be evaluated at another time, and 'z' is written in between"
     )
+    program, n, m = pair(two="z[0] = 5", first="parallel(z[0])", second="parallel(1)")
+    assert "z[0] would be evaluated at another time" in refused(fuse_horizontally, program, n, m)
+
+
+@pytest.mark.parametrize(("second", "dim"), [("columns, d", ", d"), ("columns, e", ""), ("columns", "")])
+def test_a_dimension_of_both_is_that_of_the_loop(second, dim):
+    program, n, m = pair(first="parallel(rows, d)", second=f"parallel({second})")
+    new = valid(fuse_horizontally, program, n, m).program
+    assert f"parallel(rows + columns{dim}):" in body(new)

@@ -229,6 +229,12 @@ def test_rows_that_are_not_proven_to_be_in_the_table_are_refused():
     )
 
 
+def test_lets_that_the_body_does_not_use_are_left_out():
+    program, n, k = rows("y[offset(node) + k] = float32(node)", let="more = n + 1\n        node = begin + n")
+    new = body(valid(fuse_ragged, program, n, k, tables=True).program)
+    assert "        node = begin + n\n" in new and "more" not in new.partition("for n_k")[2]
+
+
 def test_the_wrong_order_is_refused():
     program, n, k = rows()
     assert refused(fuse_ragged, program, k, n) == (

@@ -247,6 +247,8 @@ n: input(b < rows{more}) = facts(0 <= n(b) < 4)
 m: input(b < rows) = facts(0 <= m(b) < 4)
 low: input(b < rows + 1) = facts(prefix_sum(m))
 high: input(b < rows + 1) = facts(prefix_sum(m))
+half: expression(b < rows, m(b) // 2)
+mid: input(b < rows + 1) = facts(prefix_sum(half))
 y: output(float32[rows, 20])
 
 with kernel:
@@ -265,6 +267,8 @@ with kernel:
         ("low(b + 1) - low(b)", "", ["low_row"]),
         ("high(b + 1) - low(b)", "", ["t_length", "t_begin", "t_begin_row"]),
         ("low(b + 2 - 1) - low(b)", "", ["low_row"]),
+        ("half(b)", "", ["mid_row"]),
+        ("m(b) // 2", "", ["mid_row"]),
         ("n(b)", "", ["t_begin", "t_begin_row"]),
         ("n(b)", " + 1", ["t_length", "t_begin", "t_begin_row"]),
         ("n(rows - 1 - b)", "", ["t_length", "t_begin", "t_begin_row"]),
@@ -279,5 +283,70 @@ def test_which_lengths_and_offsets_are_made(extent, more, made):
     m = np.array([2, 0, 3], np.int32)
     sizes, arrays = {"rows": 3}, {"n": np.array([1, 3, 0, 2][: 3 + bool(more)], np.int32), "m": m}
     arrays |= {name: np.array([0, 2, 2, 5], np.int32) for name in ("low", "high")}
+    arrays["mid"] = np.array([0, 1, 1, 2], np.int32)
     got = interpret(new, sizes, arrays | filled_tables(new, sizes, arrays))["y"]
     np.testing.assert_array_equal(got, interpret(program, sizes, arrays)["y"])
+
+
+AROUND = """\
+program("around")
+
+rows: input()
+most: input()
+n: input(b < most) = facts(0 <= n(b) < 9)
+y: output(float32[rows, 9])
+
+with kernel:
+    for a in serial(rows):
+        for k in serial(9):
+            y[a, k]: y.start = 0.5
+    if {condition}:
+        for b in parallel({count}):
+            for t in parallel({extent}):
+                y[b, t] = 1.0
+"""
+
+
+def around(condition, count, extent):
+    program = parse(AROUND.format(condition=condition, count=count, extent=extent))
+    return program, loop(program, "b"), loop(program, "t")
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 5])
+def test_a_prelude_asks_no_condition_around_the_loops(rows):
+    """Where it does not hold, `rows - 3` is negative: no loop runs, and the tables are filled all the same."""
+    program, b, t = around("3 < rows", "rows", "min(rows - 3, 9)")
+    new = valid(fuse_ragged, program, b, t, tables=True).program
+    sizes, arrays = {"rows": rows, "most": 1}, {"n": np.array([2], np.int32)}
+    got = interpret(new, sizes, arrays | filled_tables(new, sizes, arrays))["y"]
+    np.testing.assert_array_equal(got, interpret(program, sizes, arrays)["y"])
+
+
+@pytest.mark.parametrize(
+    ("condition", "count", "extent", "message"),
+    [
+        (
+            "rows < most + 1",
+            "rows",
+            "n(b)",
+            "n(b) has no value unless 0 <= b and b < most, which is not proven\n  example: b = 0, rows = 1, most = 0",
+        ),
+        (
+            "0 < most and n(0) < rows",
+            "n(0)",
+            "2",
+            "n(0) has no value unless 0 <= 0 and 0 < most, which is not proven\n  example: most = 0",
+        ),
+        (
+            "3 < rows",
+            "rows - 3",
+            "2",
+            "how many rows there are, rows - 3, may be negative where no condition is asked\n  example: rows = 0",
+        ),
+    ],
+    ids=["lengths", "rows", "negative"],
+)
+def test_what_is_known_under_a_condition_alone_is_refused(condition, count, extent, message):
+    assert refused(fuse_ragged, *around(condition, count, extent), tables=True) == (
+        f"fuse_ragged: cannot fuse the loops 'b' and 't'\n  because: {message}"
+    )

@@ -213,6 +213,10 @@ def test_what_the_extent_looks_up_needs_no_proof():
 
 
 def test_what_the_loop_writes_is_refused():
+    program = line(extent="left[0]", line="left[0] = i")
+    assert "left[0] would be evaluated at another time" in refused(
+        partition_loop, program, *at(program, "i", "2")
+    )
     program = line(line="left[0] = i")
     assert refused(partition_loop, program, *at(program, "i", "left[0]")) == (
         "partition_loop: cannot cut loop 'i'\n"

@@ -119,6 +119,16 @@ def test_a_larger_domain_and_less_range_will_do():
     assert "b = order(b_r)" in body(valid(remap_iterations, program, b, order).program)
 
 
+def test_what_is_bound_around_the_loop_is_known():
+    program, *_ = ordered()
+    program = parse(
+        str(program).replace("    for b in parallel(rows)", "    many = rows\n    for b in parallel(many)")
+    )
+    order = next(f for f in program.functions if f.name == "order")
+    new = valid(remap_iterations, program, loop(program, "b"), order).program
+    assert "for b_r in parallel(many):\n        b = order(b_r)\n" in body(new)
+
+
 def test_what_is_not_known_to_permute_is_refused():
     what = "remap_iterations: cannot run loop 'b' in the order of 'order'\n"
     assert refused(remap_iterations, *ordered("0 <= order(i) < rows")) == (
@@ -178,6 +188,16 @@ def test_an_order_of_what_is_not_known_at_the_call_is_refused():
         "  because: it runs n(b) times, which is known in the program alone\n"
         "  fix: order a loop with an extent of numbers and sizes"
     )
+    for extent in ("16 // n(0)", "k + 1"):
+        text = ROWS.replace(
+            "for t in serial(32):", f"for k in serial(2):\n          for t in serial({extent}):"
+        )
+        other = parse(
+            text.replace("            if", "              if").replace(
+                "            else", "              else"
+            )
+        )
+        assert "known in the program alone" in refused(declare_order, other, "order", loop(other, "t"))
     assert refused(declare_order, program, "n", loop(program, "b")) == (
         "declare_order: 'n' is the name of something else here\n  fix: choose another name"
     )

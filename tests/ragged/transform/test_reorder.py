@@ -68,6 +68,13 @@ DATA = [nest_data(count) for count in (0, 1, 5)]
 ORDERS = ["".join(order) for order in permutations("nij")]
 
 
+def test_an_extent_stays_inside_of_what_guards_it():
+    program = parse(NEST.replace("{kind}(4)", "serial(begin(b) + 1)").format(statement=STORE, extent="3"))
+    new = accepted(reorder, program, loops(program, "nji")).program
+    assert "if node < 8:\n                for j in serial(begin(b) + 1):\n" in body(new)
+    check_same(program, new, DATA)
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_order_of_stores_in_places_of_their_own(order):
     program = nest(STORE)

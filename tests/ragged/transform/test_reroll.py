@@ -11,7 +11,7 @@ from ragged.transform.loops.reroll import reroll
 from ragged.transform.storage.concat_buffers import concat_buffers
 from tests.ragged.transform.data_programs import GATES, data
 from tests.ragged.transform.data_support import declared, same, same_compiled, valid
-from tests.ragged.transform.support import body, check_same, loop, refused
+from tests.ragged.transform.support import body, check_same, label, loop, refused
 
 STACKED = GATES.replace("s = local(float32[20])\n        t = local", "t = local").replace(
     "local(float32[20])", "local(float32[2, 20])"
@@ -81,6 +81,8 @@ def test_text(golden):
     golden("reroll.txt", body(program) + "\nroll((i, i), 'g')\n\n" + body(result.program))
     assert result.forwarding.loops[second] == result.forwarding.loops[first] == (first,)
     assert result.forwarding.loops[loop(program, "j", 1)] == (loop(program, "j"),)
+    kept, gone = (label(program, "t", k) for k in range(2))
+    assert result.forwarding.labels[gone] == result.forwarding.labels[kept] == (kept,)
     same(program, result.program, data(GATES))
     same_compiled(program, result.program, data(GATES))
 
@@ -177,11 +179,18 @@ def test_machine_code():
         ),
         (
             "for n in serial(4):\n    t = local(float32[2])\n    t[0] = x[n]\n    y[n] = t[0]",
-            "for n in serial(4):\n    t = local(float32[4])\n    t[2] = x[n]\n    y[n + 4]: b = t[2]",
+            "for n in serial(4):\n    t = local(float32[4])\n    t[0] = x[n]\n    y[n]: b = t[0]",
         ),
         (
             "for n in serial(4):\n    t = local(float32[2])\n    t[1] = x[n]\n    y[n] = t[1]",
             "for n in serial(4):\n    t = local(float32[2], scope=register)\n    t[1] = x[n]\n    y[n]: b = t[1]",
+        ),
+        *(
+            (
+                "for n in serial(4):\n    t = local(float32[2, 2])\n    y[n] = x[n]",
+                f"for n in serial(4):\n    t = local({other})\n    y[n]: b = x[n]",
+            )
+            for other in ("float64[2, 2]", "float32[2, 2], order=(1, 0)", "float32[2, 2], align=256")
         ),
     ],
     ids=[
@@ -197,6 +206,9 @@ def test_machine_code():
         "start",
         "local shape",
         "local scope",
+        "local type",
+        "local order",
+        "local alignment",
     ],
 )
 def test_nests_that_differ_otherwise_are_refused(first, second):

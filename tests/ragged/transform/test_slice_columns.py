@@ -117,6 +117,14 @@ def test_every_shape_computes_the_same(statement, width):
     check_same(program, valid(slice_columns, program, n, columns, width).program, DATA)
 
 
+def test_two_dimensions_at_the_column():
+    program, n, columns = of(
+        "u[n, k, k] = 1.0\ny[n, k] = u[n, k, 0] + u[n, 0, k] if k < 1 else 2.0",
+        u="workspace(float32[8, 8, 8])",
+    )
+    check_same(program, valid(slice_columns, program, n, columns, 4).program, DATA)
+
+
 def test_local_buffers_are_each_slices_own():
     program, n, columns = of("p[k] = t[n, k]\ny[n, k] = p[k]", before="p = local(float32[8])")
     new = valid(slice_columns, program, n, columns, 4).program
@@ -169,8 +177,24 @@ def written(text):
         ),
         ("u[k, n] = 0.0\nu[n, k] = 0.0", "u[k, n]"),
         ("u[0, n] = x[n, k]", "u[0, n]"),
+        ("u[n, k] = 0.0\nu[n, 7 - k]: u.far = 0.0", "u[n, 7 - k]"),
+        (
+            "if n < 1:\n    u[n, k] = 0.0\nu[n + 1, k]: u.far = 0.0\ny[n, k] = u[n + 1, 7 - k]",
+            "u[n + 1, 7 - k]",
+        ),
     ],
-    ids=["mirrored", "first", "neighbour", "all", "written mirrored", "start", "written across", "no column"],
+    ids=[
+        "mirrored",
+        "first",
+        "neighbour",
+        "all",
+        "written mirrored",
+        "start",
+        "written across",
+        "no column",
+        "the second write",
+        "what the second write has",
+    ],
 )
 def test_other_columns_of_what_is_written_are_refused(statement, culprit):
     program, n, columns = of(statement)

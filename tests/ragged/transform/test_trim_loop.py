@@ -78,6 +78,20 @@ REFUSED = {
     "longer": (panels(), "(n + 1) // 2", "v"),
     "no_blocks": (panels("v * 2 + i] = x", "v + i * 4] = x"), EXTENT, "v"),
     "an_output": (panels("t: workspace", "t: output"), EXTENT, "v"),
+    "another_name": (
+        panels("y: output", "u: workspace(float32[rows, n], aliases=t)\ny: output"),
+        EXTENT,
+        "v",
+    ),
+    "updated": (
+        panels(
+            "y[m, q * 8 + j] = t[m, q, j]",
+            "t[m, q, 7 - j] += 1.0\n                y[m, q * 8 + j] = t[m, q, j]",
+        ),
+        EXTENT,
+        "v",
+    ),
+    "lanes": (panels("i in serial(2)", "i in vectorized(2)"), "min(n, 2)", "i"),
     "no_index": (panels("t[r, p, v * 2 + i] =", "t[rows - 1 - r, p, v * 2 + i] ="), "min(r + 4, 4)", "v"),
 }
 
@@ -86,6 +100,20 @@ REFUSED = {
 def test_what_is_refused(case, golden):
     text = refused(trim_loop, *trimmed(*REFUSED[case]))
     golden(f"trim_loop_{case}.txt", f"{text}\n")
+
+
+@pytest.mark.parametrize("index", ["v // 2 * 4 + v % 2 * 2 + i", "v * 0 + i", "6 - v * 2 + i"])
+def test_places_that_are_no_blocks(index):
+    program, var, extent = trimmed(panels("v * 2 + i] = x", f"{index}] = x"))
+    assert "no blocks of a dimension of 't'" in refused(trim_loop, program, var, extent)
+
+
+def test_blocks_of_one_element():
+    text = PANELS.replace("for i in serial(2)", "for i in serial(1)").replace("v * 2 + i", "v")
+    program, var, extent = trimmed(parse(text.replace("serial(4)", "serial(8)")), "min(n - p * 8, 8)")
+    new = valid(trim_loop, program, var, extent).program
+    assert "for v in serial(min(n - p * 8, 8))" in body(new)
+    same(program, new, data())
 
 
 REFILLED = """\

@@ -1,12 +1,16 @@
 """version_loop: a copy of a loop for where a condition holds."""
 
 import numpy as np
+import pytest
 
-from ragged.ir.expr import Call, Const, Ref, Var
+from ragged.ir.expr import Binary, Call, Const, Ref, Var
+from ragged.ir.interpret import CheckFailed, interpret
+from ragged.ir.ops import BinaryOp
 from ragged.ir.parser import parse
 from ragged.transform.code.simplify_guards import simplify_guards
 from ragged.transform.loops.version_loop import version_loop
 from ragged.transform.mapping.vectorize import vectorize
+from tests.ragged.transform.data_support import valid
 from tests.ragged.transform.support import accepted, body, check_same, loop, refused
 
 LINE = """\
@@ -14,6 +18,7 @@ program("line")
 
 count: input()
 n: input(i < count)
+few: input() = facts(1 <= few < 9)
 y: payload(float32[count])
 x: output(float32[16])
 
@@ -46,10 +51,24 @@ def test_both_copies_compute_the_same():
     simple = simplify_guards(result.program).program
     for size in (0, 1, 15, 16, 17):
         data = [
-            ({"count": size}, {"y": np.arange(1, size + 1, dtype=np.float32), "n": np.zeros(size, np.int32)})
+            (
+                {"count": size, "few": 1},
+                {"y": np.arange(1, size + 1, dtype=np.float32), "n": np.zeros(size, np.int32)},
+            )
         ]
         check_same(program, result.program, data)
         check_same(program, simple, data)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_facts_by_which_an_index_has_a_value_are_checked(left):
+    program, w, count = line()
+    half = Binary(BinaryOp.FLOORDIV, Const(16), Call(program.functions[2]))
+    result = valid(version_loop, program, w, *((half, count) if left else (count, half)))
+    with pytest.raises(CheckFailed, match="few = 0 is not in"):
+        interpret(
+            result.program, {"count": 0, "few": 0}, {"y": np.zeros(0, np.float32), "n": np.zeros(0, np.int32)}
+        )
 
 
 def test_refusals():
