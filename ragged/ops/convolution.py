@@ -244,7 +244,7 @@ def _pair(name: str, value: int | Pair, least: int) -> Pair:
 
 
 def _is_from(least: int, value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def _grouped(name: str, value: Any, groups: int, at: int, rank: int = 4) -> Any:
