@@ -185,6 +185,11 @@ def test_a_let_of_the_second_half_that_the_first_changes_is_refused():
     )
 
 
+def test_each_let_of_the_second_half_counts():
+    program, n = of("place = n", "old = z[0]", "z[0] = 5", "x[place] = float32(old)")
+    assert "z[0] would be evaluated at another time" in refused(fission, program, n, label(program, "z"))
+
+
 def test_an_extent_that_the_first_half_changes_is_refused():
     program, n = of("z[0] = 5", "x[n] = 1.0", head="serial(z[0])")
     assert refused(fission, program, n, label(program, "z")) == (

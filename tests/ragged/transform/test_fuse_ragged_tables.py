@@ -350,3 +350,19 @@ def test_what_is_known_under_a_condition_alone_is_refused(condition, count, exte
     assert refused(fuse_ragged, *around(condition, count, extent), tables=True) == (
         f"fuse_ragged: cannot fuse the loops 'b' and 't'\n  because: {message}"
     )
+
+
+def test_facts_by_which_there_are_rows_are_checked():
+    text = AROUND.replace("most: input()", "most: input() = facts(1 <= most < 9)")
+    program = parse(text.format(condition="0 < rows", count="most - 1", extent="2"))
+    new = valid(fuse_ragged, program, loop(program, "b"), loop(program, "t"), tables=True).program
+    with pytest.raises(CheckFailed, match="most = 0 is not in"):
+        interpret(new, {"rows": 8, "most": 0}, {"n": np.zeros(0, np.int32)})
+
+
+@pytest.mark.parametrize("extent", ["half(b)", "m(b) // 2"])
+def test_lengths_of_given_offsets_by_name_and_written_out(extent):
+    text = TWO.format(more="", extent=extent).replace("y[b, t] = float32(b + t)", "y[0, mid(b) + t] = 1.0")
+    program = parse(text)
+    new = valid(fuse_ragged, program, loop(program, "b", 1), loop(program, "t", 1)).program
+    assert "for b_t in parallel(mid(rows) - mid(0)):" in body(new)

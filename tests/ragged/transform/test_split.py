@@ -331,6 +331,16 @@ def test_overlapping_iterations_that_depend_on_others_are_refused():
         split(program, loop(program, "i"), 4, Tail.OVERLAP)
 
 
+def test_overlapping_iterations_that_write_one_element_are_refused():
+    program = line("13", index="i // 2")
+    assert refused(split, program, loop(program, "i"), 4, Tail.OVERLAP) == (
+        "split: cannot overlap blocks of loop 'i'\n"
+        "  because: 'x' may in both iterations touch one element of 'x'\n"
+        "  example: i = 0, i' = 1\n"
+        "  fix: Tail.PEEL"
+    )
+
+
 def test_an_iteration_reads_what_it_has_stored_itself():
     text = LINE.format(kind="serial", extent="13", index="i").replace(
         "x[i] = 1.0", "x[i]: first = float32(i)\n        x[i]: second = x[i] * 2.0"
