@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.mutants.covering import all_tests, covering
 from tests.mutants.mutate import mutants
-from tests.mutants.run import ROOT, Outcome, Run, outcomes
+from tests.mutants.run import ROOT, Outcome, Run, module_of, outcomes
 
 FOLDERS = ("ragged/transform", "ragged/passes", "ragged/layout")
 LIMIT = 1200.0
@@ -85,7 +85,7 @@ def tests_for(path: Path) -> tuple[str, ...]:
 
 def tests_of(path: Path) -> Iterator[Path]:
     """Yield the test files that are named after a file, and then those that import its module."""
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    module = module_of(path)
     folder = ROOT / "tests" / path.relative_to(ROOT).parts[0] / path.relative_to(ROOT).parts[1]
     files = sorted(folder.rglob("test_*.py"), key=lambda each: not each.stem.startswith(f"test_{path.stem}"))
     for test in files:
@@ -97,7 +97,7 @@ def tests_of(path: Path) -> Iterator[Path]:
 
 def users_of(path: Path) -> Iterator[Path]:
     """Yield the product files that import a file's module: their tests are those of a helper."""
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    module = module_of(path)
     for user in sorted((ROOT / "ragged").rglob("*.py")):
         if user.name != "__init__.py" and f"from {module} import" in user.read_text(encoding="utf-8"):
             yield user

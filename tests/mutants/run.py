@@ -121,13 +121,17 @@ def _lines(folder: str) -> dict[Path, frozenset[int]]:
     return {Path(file): frozenset(data.lines(file) or ()) for file in data.measured_files()}
 
 
+def module_of(path: Path) -> str:
+    """Return the name of a file's module; of a package's `__init__.py`, that of the package."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 class _Finder:
     """Finds the module of one file, which has another text."""
 
     def __init__(self, file: Path, text: str) -> None:
         self.file, self.text = file, text
-        parts = file.relative_to(ROOT).with_suffix("").parts
-        self.module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        self.module = module_of(file)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name != self.module:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ragged.transform.loops import split
+from tests.mutants import __main__ as command
 from tests.mutants.mutate import mutants
 from tests.mutants.run import ROOT
 
@@ -92,3 +93,9 @@ def test_outcomes_of_runs(tmp_path):
         [sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "True False False False False True False False\n"
+
+
+def test_the_tests_of_a_package_import_from_it():
+    assert command.tests_for(ROOT / "ragged/transform/__init__.py") == (
+        "tests/ragged/transform/test_every_primitive.py",
+    )
