@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import assert_never
 
@@ -110,19 +111,18 @@ def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> 
         )
         for table in now
     }
-    body = _Filled(filled).stmt(block(*(_fill(table, filled[table.function]) for table in now)))
+    body = _Filled(filled=filled).stmt(block(*(_fill(table, filled[table.function]) for table in now)))
     shapes = (extent for buffer in filled.values() for extent in buffer.shape)
     used = called((*shapes, *all_expressions(body)))
     kept = tuple(function for function in functions if function in used)
     return Program(name, kept, tuple(filled.values()), (), (Stage(StageKind.KERNEL, body),))
 
 
+@dataclass
 class _Filled(Rewriter):
     """Rewrites reads of tables of this program to reads of their buffers."""
 
-    def __init__(self, filled: Mapping[Function, Buffer]) -> None:
-        super().__init__()
-        self.filled = filled
+    filled: Mapping[Function, Buffer] = field(kw_only=True)
 
     def expr(self, expr: Expr) -> Expr:
         if not isinstance(expr, Call):

@@ -73,7 +73,7 @@ class PreludeTables:
 
         `length` is the volume as a function of the row-major position `at`, if it is one.
         """
-        key = ("offsets", *self._shape(domain, (volume,)))
+        key = ("offsets", *self._shape(domain, volume))
         found = self._known.get(key)
         if found is None:
             name = self._name(f"{_short(volume)}_begin")
@@ -89,7 +89,7 @@ class PreludeTables:
 
     def largest(self, domain: Extents, value: Expr) -> Expr:
         """Return the largest `value` in `domain`."""
-        key = ("largest", *self._shape(domain, (value,)))
+        key = ("largest", *self._shape(domain, value))
         found = self._known.get(key)
         if found is None:
             name = self._name(f"most_{_short(value)}")
@@ -104,7 +104,7 @@ class PreludeTables:
 
     def values(self, domain: Extents, value: Expr, count: Expr, dtype: DType = DType.INT32) -> Function:
         """Return `value` at each of the `count` points of `domain`, stored as `dtype`."""
-        key = ("values", dtype, *self._shape(domain, (value,)))
+        key = ("values", dtype, *self._shape(domain, value))
         found = self._known.get(key)
         if found is None:
             name = self._name(f"{_short(value)}_values")
@@ -121,7 +121,7 @@ class PreludeTables:
     def _length(self, name: str, length: Expr, at: Var, count: Expr) -> Function:
         """Return the summand of a prefix sum, as a function of the row-major position."""
         match length:
-            case Call(function=function, args=(Ref(var=var),)) if var is at:
+            case Call(function=function, args=(Ref(),)):  # which is of `at`, the only variable of a length
                 return function
             case _:
                 param = Var("p")
@@ -136,14 +136,14 @@ class PreludeTables:
             n for n in (wanted, *(f"{wanted}_{i}" for i in range(1, len(taken) + 2))) if n not in taken
         )
 
-    def _shape(self, domain: Extents, values: Sequence[Expr]) -> tuple[object, ...]:
-        """Return nested extents and expressions with canonical variables."""
+    def _shape(self, domain: Extents, value: Expr) -> tuple[Expr, ...]:
+        """Return nested extents, and then an expression, with canonical variables."""
         own: dict[Var, Expr] = {}
-        shape: list[object] = []
+        shape: list[Expr] = []
         for level, (var, extent) in enumerate(domain):
             shape.append(substitute(extent, own))
             own[var] = Ref(self._places.setdefault(level, Var(f"i{level}")))
-        return (*shape, "of", *(substitute(value, own) for value in values))
+        return (*shape, substitute(value, own))
 
 
 def _short(expr: Expr) -> str:
