@@ -66,7 +66,7 @@ def _is_same(program: Program, verified: Program) -> bool:
 
 
 def _parts(program: Program) -> list[object]:
-    parts: list[object] = [program.name, program.functions, program.buffers, program.facts]
+    parts: list[object] = [program.functions, program.buffers, program.facts]
     for stage in program.stages:
         parts += [stage.kind, stage.body]
     return parts

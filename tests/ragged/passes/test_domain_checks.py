@@ -60,6 +60,7 @@ def implied(known, goal):
         (("0 <= i and i < n",), "0 <= i and i < n + 1"),
         (("0 <= i", "0 <= j"), "0 <= i + j"),
         (("0 <= i",), "0 <= 2 * i"),
+        (("0 <= i and 0 <= j",), "0 <= i + j"),
     ],
 )
 def test_bounds_follow_from_two_others_at_most(known, goal):
@@ -78,6 +79,9 @@ def test_bounds_follow_from_two_others_at_most(known, goal):
         (("i < n",), "i < n and 0 <= i"),
         (("i < n",), "i != n"),
         (("i <= j",), "i == j"),
+        (("0 <= i",), "0 <= i - n"),
+        (("0 <= i", "0 <= j"), "1 <= i + j"),
+        (("0 <= i", "0 <= j"), "0 <= i - j"),
     ],
 )
 def test_others_do_not(known, goal):

@@ -4,6 +4,7 @@ import pytest
 
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
+from ragged.ir.verify import verify
 from ragged.passes.drop_unread import drop_unread
 
 PROGRAM = """\
@@ -26,10 +27,17 @@ with kernel:
 
 @pytest.mark.parametrize(
     ("value", "kept", "gone"),
-    [("x[i]", (), ("t", "u")), ("t[i]", ("t",), ("u",)), ("t[i] + u[()]", ("t", "u"), ())],
+    [
+        ("x[i]", (), ("t", "u")),
+        ("t[i]", ("t",), ("u",)),
+        ("u[()]", ("u",), ("t",)),
+        ("t[i] + u[()]", ("t", "u"), ()),
+    ],
 )
 def test_what_nothing_reads_goes(value, kept, gone):
-    text = to_text(drop_unread(parse(PROGRAM.format(value=value))).program)
+    program = drop_unread(parse(PROGRAM.format(value=value))).program
+    verify(program)
+    text = to_text(program)
     assert all(f"{name}[" in text for name in kept)
     assert not any(f"{name}[" in text or f"{name}:" in text for name in gone)
     assert ("for j" in text) == ("u" in kept)

@@ -213,3 +213,33 @@ def test_a_name_that_is_taken_is_not_taken_again():
     program = parse(PROGRAM.replace("out: output", "place_seen: workspace(float32[1])\nout: output"))
     names = [buffer.name for buffer in assume(program, program.facts).buffers]
     assert names == ["place_seen", "out", "value_seen", "place_seen_0"]
+
+
+def test_loops_start_at_zero_or_step_over_a_range_and_nothing_is_checked_twice(golden):
+    """Of tilings, edges, what may be missing, and ranges of groups."""
+    preludes = (str(PROGRAMS[index]).partition("with prelude:\n")[2] for index in (9, 12, 16, 17))
+    golden("fact_checks.txt", "".join(text.partition("with kernel:")[0] for text in preludes))
+
+
+@pytest.mark.parametrize(
+    ("facts", "shape", "values", "message"),
+    [
+        ("injective()", "rows", [1, 0], None),
+        ("0 <= order(i) < rows + 1, injective()", "max(rows + 1 - 0, 0)", [2, 0], None),
+        ("2 <= order(i) < rows, injective()", "max(rows - 2, 0)", [], None),
+        ("1 <= order(i) < rows + 1, injective()", "max(rows + 1 - 1, 0)", [2, 1], None),
+        ("1 <= order(i) < rows + 1, injective()", "max(rows + 1 - 1, 0)", [2, 2], "(0) = order(1) = 2"),
+        ("0 - 3 <= order(i) < 0 - 1, injective()", "max(0 - 1 - (0 - 3), 0)", [-2, -3], None),
+        ("i <= order(i) < rows, injective()", "rows", [1, 1], "(0) = order(1) = 1"),
+    ],
+)
+def test_the_table_has_a_place_for_each_number_in_the_bounds(facts, shape, values, message):
+    program = order(facts)
+    assert f"order_seen: workspace(int64[{shape}])" in str(program)
+    data = {"order": np.array(values, np.int32)}
+    if message is None:
+        interpret(program, {"rows": len(values)}, data)
+        return
+    with pytest.raises(CheckFailed) as caught:
+        interpret(program, {"rows": len(values)}, data)
+    assert message in str(caught.value)

@@ -74,6 +74,7 @@ def test_conditions_around_a_check_stay_around_it():
         ('if b < 3:\n                    check(other[l] < E, "a row")', ["b", "l"]),
         ('check(other[l] < E, "a row of {0}", b)', ["b", "l"]),
         ('check(other[l] < E, "a row of {0}", l)', ["l"]),
+        ('check(other[b] < E, "a row")', ["b"]),
     ],
 )
 def test_a_check_runs_for_what_it_mentions_and_what_is_around_it(check, loops):
@@ -83,12 +84,15 @@ def test_a_check_runs_for_what_it_mentions_and_what_is_around_it(check, loops):
 
 
 def test_a_condition_that_the_kernel_computes_keeps_its_check_there():
-    check = f"if made[b, l] < 3:\n                    {ROWS}"
-    program = parse(HEAD + BODY.format(check=check))
-    assert hoist_checks(program).program.stage(StageKind.KERNEL) == program.stage(StageKind.KERNEL)
+    stays(f"if made[b, l] < 3:\n                    {ROWS}")
 
 
 @pytest.mark.parametrize("index", ["made[b, l]", "rows[b, made[b, l]]", "other[made[0, 0]]"])
 def test_what_depends_on_the_kernel_stays_in_it(index):
-    program = parse(HEAD + BODY.format(check=INSIDE.format(index)))
+    for check in (INSIDE.format(index), f'check({index} < E, "a row")'):
+        stays(check)
+
+
+def stays(check):
+    program = parse(HEAD + BODY.format(check=check))
     assert hoist_checks(program).program.stage(StageKind.KERNEL) == program.stage(StageKind.KERNEL)
