@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from cortex.ra.base import K, N, S, Shape, StructureDim
 from cortex.ra.expr import Expr, IndexVar, as_float, lift
 from cortex.ra.nested import apart
 from cortex.ra.node import ChildVar, NodeVar, StructureVar
-from cortex.ra.shapes import assigned_name, check_name, dense_shape, node_shape, parameters, stored_dtype
+from cortex.ra.shapes import (
+    assigned_name,
+    check_name,
+    default_value,
+    dense_shape,
+    node_shape,
+    parameters,
+    stored_dtype,
+)
 from cortex.ra.tensor import Body, Compute, IfThenElse, InputTensor, NodeInput, Placeholder
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
@@ -60,13 +67,14 @@ def node_input(
     check_name("node_input", name, at)
     what = f"node_input '{name}'"
     stored = stored_dtype(what, dtype, at)
-    if default is not None and stored.is_int and not isinstance(default, (int, np.integer)):
+    fill = default_value(what, default, stored, at)
+    if fill is not None and not math.isfinite(fill):
         raise ModelError(
-            f"{what}: the default {default!r} is no integer, the payload is",
+            f"{what}: the default {fill} is not finite",
             at=at,
-            fix="default=-1, or the dtype of the default",
+            because="a saved function holds it as a number in JSON, which has none that are not",
+            fix="a finite default, and ra.where",
         )
-    fill = None if default is None else int(default) if stored.is_int else float(default)
     return NodeInput(name, (N, *dense_shape(what, shape, at)), stored, default=fill, at=at)
 
 
@@ -82,14 +90,14 @@ def placeholder(
             read is a `ModelError` or, for a structure that lacks the child, a `DataError`.
 
     Raises:
-        ModelError: the shape does not begin with ra.N, or contains ra.K.
+        ModelError: the shape does not begin with ra.N, or contains ra.K; or an illegal default.
 
     Example:
         >>> h_ph = placeholder((N, 256))
     """
     at = Location.capture()
     dims = node_shape("placeholder", shape, at)
-    fill = None if default is None else float(default)
+    fill = default_value("placeholder", default, DType.FLOAT32, at)
     return Placeholder(name or assigned_name(at, "placeholder"), dims, DType.FLOAT32, fill, at=at)
 
 

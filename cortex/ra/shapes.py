@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -103,6 +104,31 @@ def stored_dtype(what: str, dtype: str | DType | type[Any], at: Location | None)
             because="models compute with floats of 32 bits, and index with integers",
         )
     return found
+
+
+def default_value(what: str, default: Any, dtype: DType, at: Location | None) -> int | float | None:
+    """Return a default as a number of the dtype, or None where there is none; `ModelError` if it is no such number."""
+    if default is None:
+        return None
+    if dtype.is_int and not isinstance(default, (int, np.integer)):
+        raise ModelError(
+            f"{what}: the default {default!r} is no integer, the payload is",
+            at=at,
+            fix="default=-1, or the dtype of the default",
+        )
+    limits = np.iinfo(dtype.value) if dtype.is_int else np.finfo(dtype.value)
+    try:
+        value = int(default) if dtype.is_int else float(default)
+    except (TypeError, ValueError, OverflowError):
+        value = None
+    if value is None or (not limits.min <= value <= limits.max and value == value and abs(value) != math.inf):
+        raise ModelError(
+            f"{what}: the default {default!r} is no {dtype.value}",
+            at=at,
+            because=f"it holds numbers from {limits.min} to {limits.max}",
+            fix="default=0" if dtype.is_int else "default=0.0",
+        )
+    return value
 
 
 def parameters(what: str, function: Callable[..., Any], shape: Shape, at: Location | None) -> list[str]:
