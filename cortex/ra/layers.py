@@ -38,13 +38,13 @@ def linear(
             (ra.N, ra.K, ..., out).
         W: (out, in), as torch stores it; or the name of a module, of which the parameters `<name>.weight` (out, in)
             and, with `bias`, `<name>.bias` (out,) are declared.
-        b: (out,), or None.
+        b: (out,), or None; None where W is a name.
         name: the tensor's name in listings; guessed from the assignment otherwise.
         out: the extent of the result, where W is a name.
         bias: whether the module of that name has a bias.
 
     Raises:
-        ModelError: the extents do not agree, or `out` is missing.
+        ModelError: the extents do not agree, or `out` is missing; or arguments are given that the others rule out.
 
     Example:
         >>> Wx = linear(x, "input", out=256)
@@ -55,8 +55,16 @@ def linear(
     if isinstance(W, str):
         if out is None:
             raise ModelError(f"linear: '{W}' without out=", at=at, fix=f'ra.linear(x, "{W}", out=256)')
+        _no_bias_beside("linear", W, b, at)
         b = input_tensor(f"{W}.bias", (out,)) if bias else None
         W = input_tensor(f"{W}.weight", (out, extent))
+    elif out is not None or not bias:
+        raise ModelError(
+            f"linear: {'out=' if bias else 'bias='} with a tensor W",
+            at=at,
+            because="it is for a module's name: W has a row for each element of the result, and b is its bias or None",
+            fix="ra.linear(x, W, b)",
+        )
     if len(W.shape) != 2 or W.shape[1] != extent or (b is not None and b.shape != W.shape[:1]):
         shown = "" if b is None else f", b {described(b.shape)}"
         raise ModelError(
@@ -198,11 +206,12 @@ def layer_norm(
         name: the tensor's name in listings; guessed from the assignment otherwise.
 
     Raises:
-        ModelError: the extents do not agree.
+        ModelError: the extents do not agree, or a bias is given beside a module's name.
     """
     at = Location.capture()
     extent = _features("layer_norm", x, at)
     if isinstance(weight, str):
+        _no_bias_beside("layer_norm", weight, bias, at)
         weight, bias = (input_tensor(f"{weight}.{part}", (extent,)) for part in ("weight", "bias"))
     for what, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tensor.shape != (extent,):
@@ -227,6 +236,17 @@ def layer_norm(
         return value if bias is None else value + bias[p[-1]]
 
     return _each(x, element, label)
+
+
+def _no_bias_beside(what: str, module: str, bias: InputTensor | None, at: Location | None) -> None:
+    """Refuse a bias that is given beside the name of a module."""
+    if bias is not None:
+        raise ModelError(
+            f"{what}: '{module}' and a bias beside it",
+            at=at,
+            because=f"the bias of the module of that name is '{module}.bias', which is declared here",
+            fix="leave the bias out, or give the weight as a tensor too",
+        )
 
 
 def _each(x: Indexed, function: Callable[..., Expr], name: str) -> Compute:
