@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from cortex.linearize.faults import unknown_word
 from ragged.errors import DataError
@@ -16,7 +16,7 @@ class Vocab:
     """Words in the order of their rows. An unknown word takes the row of `unk`; with unk=None it is an error.
 
     Where `unk` is not among the words it is given a row of its own, the last. A word that comes twice, or is
-    no string, is a `DataError`.
+    no string, is a `DataError`; so is a mapping to other numbers than these rows.
 
     >>> vocab = Vocab(["the", "film", "<unk>"])
     >>> vocab["film"], vocab["flim"], "flim" in vocab, len(vocab)
@@ -28,14 +28,11 @@ class Vocab:
     def __init__(self, words: Iterable[str], unk: str | None = "<unk>") -> None:
         if isinstance(words, str):
             raise DataError("Vocab: the words are one string", example=words[:40], fix="give a list of words")
+        if isinstance(words, Mapping):
+            _check_numbers(words)
         rows: dict[str, int] = {}
-        for row, word in enumerate(words):
-            if not isinstance(word, str):
-                raise DataError(
-                    f"Vocab: word {row} is {word!r}, not a string",
-                    because="the words of a tree or a file are found among them by their text",
-                    fix=f"{str(word)!r}, if that is its text",
-                )
+        for row, given in enumerate(words):
+            word = _word(f"word {row}", given)
             if word in rows:
                 raise DataError(
                     f"Vocab: the word {word!r} comes twice",
@@ -44,7 +41,7 @@ class Vocab:
                 )
             rows[word] = row
         self._rows = rows
-        self._unknown = None if unk is None else rows.setdefault(unk, len(rows))
+        self._unknown = None if unk is None else rows.setdefault(_word("unk", unk), len(rows))
 
     @classmethod
     def from_trees(cls, texts: str | Iterable[str], unk: str | None = "<unk>") -> Vocab:
@@ -83,3 +80,25 @@ class Vocab:
 
     def __repr__(self) -> str:
         return f"Vocab({len(self)} words)"
+
+
+def _word(what: str, given: object) -> str:
+    """Return a word as a plain string, which can be saved, of a subclass as NumPy's too."""
+    if not isinstance(given, str):
+        raise DataError(
+            f"Vocab: {what} is {given!r}, not a string",
+            because="the words of a tree or a file are found among them by their text",
+            fix=f"{str(given)!r}, if that is its text",
+        )
+    return str.__str__(given)
+
+
+def _check_numbers(words: Mapping[str, object]) -> None:
+    """Refuse a mapping with values that would be ignored: words have the rows 0, 1, 2, ... in the order given."""
+    for row, (word, number) in enumerate(words.items()):
+        if number is not None and number != row:
+            raise DataError(
+                f"Vocab: the mapping gives {word!r} the number {number!r}, and it comes as word {row}",
+                because="words have the rows 0, 1, 2, ... in the order given",
+                fix="sorted(words, key=words.get), or list(words) where the values are no rows",
+            )

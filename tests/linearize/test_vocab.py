@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from cortex.linearize import Vocab
@@ -37,12 +38,28 @@ def test_without_unk_an_unknown_word_is_an_error():
         ("the film", "Vocab: the words are one string"),
         (["the", 3], "Vocab: word 1 is 3, not a string"),
         (["the", "film", "the"], "Vocab: the word 'the' comes twice"),
+        ({"the": 1, "film": 0}, "Vocab: the mapping gives 'the' the number 1, and it comes as word 0"),
     ],
 )
 def test_words_that_are_none(words, message):
     with pytest.raises(DataError) as refused:
         Vocab(words)
     assert refused.value.what == message
+
+
+def test_an_unk_that_is_no_string():
+    with pytest.raises(DataError, match="Vocab: unk is 3, not a string"):
+        Vocab(["the"], unk=3)
+
+
+def test_a_mapping_to_the_rows_or_to_nothing():
+    words = {"the": 0, "film": 1}
+    assert list(Vocab(words)) == list(Vocab(dict.fromkeys(words))) == ["the", "film", "<unk>"]
+
+
+def test_words_of_numpy_are_plain_strings():
+    vocab = Vocab(np.array(["the", "film"]), unk=np.str_("rare"))
+    assert {type(word) for word in vocab} == {str}
 
 
 def test_words_of_trees_in_the_order_in_which_they_come():

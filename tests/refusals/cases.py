@@ -142,6 +142,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "children_of_no_name": lambda _: Linearizer(TREE, children=("left", "")),
     "vocabulary_of_one_string": lambda _: Vocab("good film"),
     "vocabulary_with_a_number": lambda _: Vocab(["good", 3]),  # type: ignore[list-item]
+    "vocabulary_with_other_numbers": lambda _: Vocab({"good": 1, "film": 0}),
     "vocabulary_with_a_word_twice": lambda _: Vocab(["good", "film", "good"]),
     "structures_one_by_one": lambda _: Linearizer(TREE)(each for each in ()),  # type: ignore[arg-type]
     "state_that_is_no_mapping": lambda _: cortex.from_torch([], fc),  # type: ignore[arg-type]
