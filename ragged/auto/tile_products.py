@@ -171,7 +171,8 @@ def _split_once(
     fits = contraction.vector is not None and held
     vectors = pieces if fits else vectors_at_once(pieces if short else extent // lanes, most)
     few = pieces <= options.row_vectors
-    if short and few and pieces % vectors == 0:
+    # A split by all vectors of columns that fill none would leave all of them over.
+    if short and pieces % vectors == 0 and (few or vectors == pieces):
         return _Tile(contraction, update, loop, None, rows, vectors, lanes, block or extent), ()
     width = extent if fits else lanes * vectors
     if width < 2:

@@ -48,6 +48,15 @@ def test_choices_change_the_program_and_no_bit(options, params, default):
     check_agreement([{"h": rows} for rows in mine], ra.evaluate(MODEL, params, TREES), repr(options))
 
 
+@pytest.mark.timeout(120)
+def test_columns_that_one_tile_covers_and_no_row_of_vectors():
+    model = models.lstm(hidden=31, embed=5, vocab=7)
+    given, steps = model.init_params(seed=3), [np.arange(6), np.arange(2)]
+    one = cortex.compile(model, given, options=RecursionOptions(row_vectors=1), threads=1)
+    own = cortex.compile(model, given, threads=1)
+    np.testing.assert_array_equal(one(steps)["h"], own(steps)["h"])
+
+
 def test_the_schedule_says_what_is_chosen_and_why_not_the_default(params, default):
     assert not [line for line in default.show("schedule").splitlines() if line.startswith("#")]
     small = models.tree_sum(hidden=2, vocab=7)
