@@ -2,6 +2,8 @@
 
 from textwrap import indent
 
+import pytest
+
 from ragged.ir.printer import to_text
 from ragged.passes.contract_storage import contract_storage
 from tests.ragged.passes.contracting import contracted, declared, nodes
@@ -109,3 +111,17 @@ for m in serial(count):
 """
     text = contracted(nodes(body, width="10000"))
     assert declared(text) == ["t: workspace(float32[count, 10000])"]
+
+
+@pytest.mark.parametrize(
+    ("width", "text"), [(4096, "local(float32[4096])"), (4097, "workspace(float32[4097])")]
+)
+def test_up_to_16_kib_are_allocated_in_the_loop(width, text):
+    body = f"""\
+for n in serial(count):
+    for i in serial({width}):
+        t[n, i] = x[n, 0]
+    for i in serial(8):
+        y[n, i] = t[n, i]
+"""
+    assert text in to_text(contract_storage(nodes(body, width=str(width))).program)

@@ -96,3 +96,13 @@ def test_what_depends_on_the_kernel_stays_in_it(index):
 def stays(check):
     program = parse(HEAD + BODY.format(check=check))
     assert hoist_checks(program).program.stage(StageKind.KERNEL) == program.stage(StageKind.KERNEL)
+
+
+def test_a_loop_stays_around_one_that_it_bounds():
+    text = HEAD + BODY.format(check='check(rows[0, l] < E, "a row")').replace(
+        "for l in serial(L):\n                check", "for l in serial(other[b]):\n                check"
+    )
+    program = hoist_checks(parse(text)).program
+    verify(program)
+    prelude = str(program).partition("with prelude:")[2].partition("with kernel:")[0]
+    assert prelude.index("for b in serial(B)") < prelude.index("for l in serial(other[b])")

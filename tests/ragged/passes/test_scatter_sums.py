@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from ragged import tc
+from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
+from ragged.ir.verify import verify
 from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.compiled import lower_analysed
 
@@ -89,4 +91,61 @@ with kernel:
 )
 def test_other_sums_stay(start, extent, value):
     program = parse(PROGRAM.format(start=start, extent=extent, value=value))
+    assert scatter_sums(program).program == program
+
+
+PLANES = """\
+program("p")
+
+N: call()
+E: call()
+G: call()
+D: call()
+rows: payload(int64[N])
+kind: payload(int64[N])
+x: payload(float32[N, G, D])
+y: output(float32[E, G, D])
+
+with kernel:
+    for e in parallel(E):
+        for g in parallel(G):
+            for d in parallel({columns}):
+                y[e, g, d] = 0.0
+                for n in serial(N):
+                    for k in serial(2):
+                        y[e, g, d] += x[n, g, d] if {condition} else 0.0
+"""
+
+
+@pytest.mark.parametrize("equal", ["rows[n] == e", "e == rows[n]"])
+@pytest.mark.parametrize("others", ["{}", "kind[n] < 2 and {}", "{} and kind[n] < 2 and k < kind[n]"])
+def test_terms_are_added_where_the_index_and_all_other_conditions_say(equal, others):
+    old = parse(PLANES.format(columns="D", condition=others.format(equal)))
+    new = scatter_sums(old).program
+    verify(new)
+    assert "min(D - d_o * 16, 16)" in str(new) and "for g in parallel(G)" in str(new)
+    random = np.random.default_rng(3)
+    for count, columns in ((0, 3), (9, 1), (9, 16), (9, 17)):
+        sizes = {"N": count, "E": 4, "G": 2, "D": columns}
+        arrays = {
+            "rows": random.integers(-1, 5, count),
+            "kind": random.integers(0, 3, count),
+            "x": random.standard_normal((count, 2, columns)).astype(np.float32),
+        }
+        want, got = (interpret(each, sizes, arrays)["y"] for each in (old, new))
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    ("columns", "condition"),
+    [
+        ("e + 1", "rows[n] == e"),
+        ("D", "rows[n] + g == e"),
+        ("D", "rows[n] == e and g < 1"),
+        ("D", "d < 1 and rows[n] == e"),
+        ("D", "rows[n] == e and n < 3 and e < 2"),
+    ],
+)
+def test_other_planes_stay(columns, condition):
+    program = parse(PLANES.format(columns=columns, condition=condition))
     assert scatter_sums(program).program == program

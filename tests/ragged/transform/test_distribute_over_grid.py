@@ -222,3 +222,41 @@ def test_refusals_of_what_is_kept():
     )
     both = LAYERS.replace("float32[6, 5]", "float32[6, 6]").replace("tanh(t", "U[0, i2] * tanh(t")
     assert of(both) == "it is read in several slices, and workers keep one"
+    wide = LAYERS.replace("float32[6, 5]", "float32[12, 5]")
+    assert of(wide.replace("U[i1, j]", "U[i1, j] * U[i1 * 2, j]")) == (
+        "it is read in several slices, and workers keep one"
+    )
+    below = "(U[i1 * 2 + j % 2 - 1, 0] if i1 + j % 2 > 0 else 0.0)"
+    assert of(wide.replace("U[i1, j]", below)) == (
+        "U[i1 * 2 + j % 2 - 1, 0] is read where no share of a loop says which part of it is a worker's"
+    )
+
+
+def test_a_let_between_a_share_and_a_read_is_seen_through():
+    text = LAYERS.replace("            for m1 in", "            c = i1\n            for m1 in").replace(
+        "U[i1, j]", "U[c, j]"
+    )
+    program = distribute_over_blocks(parse(text), 2).program
+    kept = keep_on_chip(program, buffer(program, "U")).program
+    for sizes, arrays in DATA:
+        results = [interpret(each, sizes, arrays)["h"] for each in (program, kept)]
+        np.testing.assert_array_equal(*results)
+
+
+def test_a_loop_with_steps_is_no_share():
+    program = parse("""\
+program("steps")
+
+U: parameter(float32[12])
+y: output(float32[12])
+
+with kernel:
+    for w in team(2):
+        first = w * 3
+        for s in serial(3):
+            i = first + 2 * s
+            y[i] = U[i]
+""")
+    assert "U[i] is read where no share of a loop says which part" in refusal(
+        keep_on_chip, program, buffer(program, "U")
+    )

@@ -130,10 +130,21 @@ with kernel:
         here = local(int64[1])
         here[0] = at[0] % 1
         there = here[0]
-        y[there] += 1.0
+        y[there + {more}] += 1.0
 """
+    for more in ("0", "at[0] % 1"):
+        program = parse(text.format(more=more))
+        said = refused(expand_storage, program, local(program, "here"), loop(program, "i"))
+        assert said == (
+            "expand_storage: cannot expand 'here' by loop 'i'\n"
+            "  because: it says where 'y' adds up, which would depend on what is summed over"
+        )
+
+
+def test_unrolled_loops_between_share_the_storage():
+    text = GATES.replace("serial(count)", "serial(8)").replace("[count", "[8")
+    text = text.replace("    for n in serial(8):", "    for m in serial(4):\n     for n in unrolled(8):")
     program = parse(text)
-    assert refused(expand_storage, program, local(program, "here"), loop(program, "i")) == (
-        "expand_storage: cannot expand 'here' by loop 'i'\n"
-        "  because: it says where 'y' adds up, which would depend on what is summed over"
-    )
+    new = valid(expand_storage, program, local(program, "s"), loop(program, "m")).program
+    assert "s = local(float32[4, 20])" in body(new)
+    same(program, new, data(text))

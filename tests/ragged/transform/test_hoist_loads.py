@@ -74,6 +74,7 @@ def test_what_may_not_be_written_is_read_only_where_the_loop_runs(facts, hoisted
     program = parse(PARTS.format(facts=facts))
     result = valid(hoist_loads, program, loop(program, "t"))
     assert hoisted in body(result.program)
+    assert ("check(1 <= n(b)" in str(result.program)) == facts.startswith("1")
     lengths = [3, 0, 2] if facts.startswith("0") else [3, 1]
     check_same(program, result.program, [({"rows": len(lengths)}, {"n": np.array(lengths, np.int32)})])
 

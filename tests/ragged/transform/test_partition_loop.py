@@ -177,14 +177,19 @@ def test_what_is_not_known_there_is_refused():
 
 
 def test_what_a_call_gives_is_not_known_when_binding():
-    text = ROWS.replace("s: output", "w: parameter(int64[8])\ntable: bound(int64[8])\ns: output")
-    binding = "with bind:\n    for i in serial(8):\n        table[i] = w[i]\n\nwith kernel:"
+    text = ROWS.replace(
+        "s: output", "w: parameter(int64[8])\ntable: bound(int64[8])\nother: bound(int64[8])\ns: output"
+    )
+    binding = (
+        "with bind:\n    for z in serial(8):\n        other[z] = w[z]\n"
+        "    for i in serial(8):\n        table[i] = w[i]\n\nwith kernel:"
+    )
     program = parse(text.replace("with kernel:", binding))
     for place, name in (("rows", "rows"), ("int64(a[0, 0])", "a")):
         assert refused(partition_loop, program, *at(program, "i", place)) == (
             f"partition_loop: cannot cut loop 'i'\n  because: {place} names '{name}', which is not known there"
         )
-    for place in ("w[0]", "3"):
+    for place in ("w[0]", "other[1]", "3"):
         new = valid(partition_loop, program, *at(program, "i", place)).program
         data = [(sizes, {**arrays, "w": np.arange(8, dtype=np.int64)}) for sizes, arrays in ROWS_DATA]
         same(program, new, data)

@@ -172,6 +172,13 @@ def test_refusals():
     assert refused(rebase_storage, shared, buffer(shared), *rows(shared)).startswith(
         WHAT.format("t", "step") + "  because: loop 'w' is team, and its iterations would share the room"
     )
+    own = program()
+    copies = distribute_over_team(own, replicated=(loop(own, "n"),)).program
+    other = parse(str(copies).replace("t[w, node, 0]", "t[0, node, 0]"))
+    assert str(other) != str(copies)
+    assert refused(rebase_storage, other, buffer(other), 1, *rows(other)[1:]).startswith(
+        WHAT.format("t", "step") + "  because: loop 'w' is team, and its iterations would share the room"
+    )
 
 
 def test_an_index_from_another_place_than_the_first_row():

@@ -328,3 +328,45 @@ def test_a_row_that_no_let_of_the_round_names(let):
     told = RowMap(function(old, "storage_row"), Const(4), (), (function(old, "roots"),))
     new = accepted(recycle_storage, old, old.buffers[0], 0, loop(old, "step"), own, None, told).program
     assert f"h[storage_begin(step) + {'2' if let else 'n'}, i] = 1.0" in str(new)
+
+
+def test_rows_of_a_dimension_in_the_middle():
+    old = parse(TREES.replace("h[", "h[1, ").replace("h: workspace(float32[", "h: workspace(float32[2, "))
+    buffer, _, *rest = asked(old)
+    new = accepted(recycle_storage, old, buffer, 1, *rest).program
+    assert "h: workspace(float32[2, storage_rows, 3])\n" in str(new)
+    for sizes, arrays in DATA:
+        np.testing.assert_array_equal(*(interpret(each, sizes, arrays)["y"] for each in (old, new)))
+
+
+def test_rows_before_the_rounds_that_may_not_be_there():
+    old = parse(TREES)
+    buffer, dimension, rounds, own, start, told = asked(old)
+    after = RowRange(start.begin, start.length, Binary(BinaryOp.ADD, start.first, Const(1)))
+    said = refused(recycle_storage, old, buffer, dimension, rounds, own, after, told)
+    assert "  because: the rows from storage_begin(0) + 1 on may be beyond the storage_rows" in said
+
+
+def test_a_meeting_between_two_reads_of_a_round_is_too_early():
+    """Rows that a worker reads after it may be overwritten by one that has gone on to the next round."""
+    second = (
+        "        for n3 in parallel(batch_length(b)):\n            node = batch_begin(b) + n3\n"
+        "            for k in serial"
+    )
+    text = TREES.replace("            for k in serial", second).replace(
+        "batch_begin(b) + n2, i]", "batch_begin(b) + n3, i]"
+    )
+    team = distribute_over_team(parse(text)).program
+    lines = str(team).splitlines(keepends=True)
+    rounds = next(k for k, line in enumerate(lines) if "for step" in line)
+    meetings = [k for k, line in enumerate(lines) if line == "            barrier(team)\n" and k > rounds]
+    (reads,) = [k for k, line in enumerate(lines) if "k_node" in line and "h[" in line]
+    starts = max(
+        k for k, line in enumerate(lines[:reads]) if line.startswith("            ") and line[12] != " "
+    )
+    early = [line for k, line in enumerate(lines[:starts]) if k not in meetings]
+    early += ["            barrier(team)\n", *lines[starts:]]
+    program = parse("".join(early))
+    assert "do not meet" in refused(recycle_storage, program, *asked(program))
+    late = parse("".join([*lines[: reads + 1], "            barrier(team)\n", *lines[reads + 1 :]]))
+    accepted(recycle_storage, late, *asked(late))

@@ -406,3 +406,14 @@ def test_overlapping_iterations_that_write_a_buffer_of_an_outer_scope_are_refuse
 def test_a_factor_is_an_integer_and_a_tail_one_of_the_enumeration(factor, tail, message):
     program = parse(MATVEC)
     assert message in refused(split, program, loop(program, "n"), factor, tail)
+
+
+def test_an_overlapping_iteration_that_stores_only_sometimes_is_refused():
+    """What it reads of an earlier time would be another's, where it has not stored."""
+    text = LINE.format(kind="serial", extent="13", index="i").replace(
+        "x[i] = 1.0",
+        "if {condition}:\n            for j in serial(1):\n                x[i + j] = 1.0\n"
+        "        for k in serial(1):\n            x[i + k]: again = x[i + k] + 1.0",
+    )
+    program = parse(text.format(condition="i % 2 == 0"))
+    assert "reads 'x' before it writes it" in refused(split, program, loop(program, "i"), 4, Tail.OVERLAP)
