@@ -224,3 +224,20 @@ def test_what_is_read_under_another_condition_is_not_copied(statement):
         else "it reads that under another condition as well"
     )
     assert because in refused(cache_padded, program, label(program, "y"), loop(program, "i"), x)
+
+
+def test_a_condition_of_alternatives():
+    outside = "(h + r < 1 or h + r - 1 >= height or 2 * v + s - 1 < 0 or 2 * v + s > 9)"
+    program = windows(f"not {outside}", other="1.5")
+    new = padded(program)
+    assert "x_padded" in body(new)
+    same(program, new, data())
+
+
+@pytest.mark.parametrize("read", ["z[k, p * 8 + 2 * c]", "z[k, p * 8 + c + r]"])
+def test_a_loop_of_any_length_moves_an_index_alone_and_by_ones(read):
+    program = parse(PANELS.format(read=read))
+    z = next(each for each in program.buffers if each.name == "z")
+    assert "with known extents" in refused(
+        cache_padded, program, label(program, "y", 1), loop(program, "p"), z
+    )

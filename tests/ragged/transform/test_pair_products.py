@@ -161,6 +161,17 @@ def test_a_part_of_a_parameter_times_matrices():
     np.testing.assert_allclose(interpret(new, {"count": 2}, arrays)["y"], want, rtol=0, atol=1e-5)
 
 
+def test_two_parts_of_one_parameter_have_pairs_of_their_own():
+    text = CELL.format(width=5).replace("U[i, j]", "W[i, j + 5]")
+    program = parse(text.replace("W: parameter(float32[5, 5])", "W: parameter(float32[5, 10])"))
+    new = valid(pair_products, program, labels(program)).program
+    rng = np.random.default_rng(0)
+    arrays = {"W": drawn(rng, 5, 10), "U": drawn(rng, 5, 5), "x": drawn(rng, 3, 5)}
+    W, x = rounded(arrays["W"]), rounded(arrays["x"])
+    got = interpret(new, {"count": 3}, arrays)["y"]
+    np.testing.assert_allclose(got, x @ W[:, :5].T - x @ W[:, 5:].T, rtol=0, atol=1e-5)
+
+
 SUM = "y[n, i, r] += W[i, k + 5] * M[n, k, r]"
 
 
