@@ -124,6 +124,7 @@ def test_terms_are_added_where_the_index_and_all_other_conditions_say(equal, oth
     new = scatter_sums(old).program
     verify(new)
     assert "min(D - d_o * 16, 16)" in str(new) and "for g in parallel(G)" in str(new)
+    assert "for d_o in parallel((D + 15) // 16)" in str(new)
     random = np.random.default_rng(3)
     for count, columns in ((0, 3), (9, 1), (9, 16), (9, 17)):
         sizes = {"N": count, "E": 4, "G": 2, "D": columns}
