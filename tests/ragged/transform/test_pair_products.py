@@ -161,6 +161,17 @@ def test_a_part_of_a_parameter_times_matrices():
     np.testing.assert_allclose(interpret(new, {"count": 2}, arrays)["y"], want, rtol=0, atol=1e-5)
 
 
+def test_products_of_two_things_have_pairs_of_their_own():
+    text = CELL.format(width=5).replace("x[n, j] * U", "z[n, j] * U")
+    program = parse(text.replace("x: payload", "z: payload(float32[count, 5])\nx: payload"))
+    new = valid(pair_products, program, labels(program)).program
+    sizes, arrays = cell_data(5)
+    arrays["z"] = arrays["x"][::-1].copy()
+    W, U, x, z = (rounded(arrays[name]) for name in ("W", "U", "x", "z"))
+    got = interpret(new, sizes, arrays)["y"]
+    np.testing.assert_allclose(got, x @ W.T - z @ U.T, rtol=0, atol=1e-5)
+
+
 def test_two_parts_of_one_parameter_have_pairs_of_their_own():
     text = CELL.format(width=5).replace("U[i, j]", "W[i, j + 5]")
     program = parse(text.replace("W: parameter(float32[5, 5])", "W: parameter(float32[5, 10])"))

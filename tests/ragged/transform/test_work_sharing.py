@@ -93,3 +93,11 @@ def test_allocations_around_the_body_of_a_team():
     allocations, body = split_allocations(stage.body)
     assert [each.buffer.name for each in allocations] == ["s", "t"]
     assert body is allocations[1].body and allocations[0].body is allocations[1]
+
+
+def test_workers_meet_where_one_may_need_what_another_wrote():
+    text = f"{PARALLEL.format('x[i] = 1.0')}for k in parallel(8):\n    y[k] = x[k]\n"
+    barriers = shareable(text).barriers
+    assert [var.name for var in barriers.always] == ["k"] and not barriers.interchanged
+    same = Shareable.of(parsed(text), "share", "refused", same_extent=True).barriers
+    assert not same.always and not same.interchanged
