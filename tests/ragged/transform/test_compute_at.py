@@ -204,8 +204,8 @@ REFUSED = {
         {"after": BLOCKS + "for i in serial(8):\n    y[0, i]: last = q[0, i]\n"},
         refusal("'last' reads it outside of that loop", HERE),
     ),
-    "lanes": (
-        {"after": BLOCKS.replace("for b in parallel", "for b in vectorized")},
+    "a loop of lanes": (
+        {"after": "for b in vectorized(8):\n    y[0, b] = q[0, b]\n"},
         refusal(
             "the loop 'b' is vectorized: its iterations are lanes and hold no buffers",
             "name a loop around it, or vectorize afterwards",

@@ -230,6 +230,13 @@ def test_refusals_of_what_is_kept():
     assert of(wide.replace("U[i1, j]", below)) == (
         "U[i1 * 2 + j % 2 - 1, 0] is read where no share of a loop says which part of it is a worker's"
     )
+    above = wide.replace("U[i1, j]", "U[i1 * 2 + j % 3, 0]")
+    assert of(above).startswith("U[i1 * 2 + j % 3, 0] is read where no share of a loop says")
+
+
+def test_a_payload_is_kept_too():
+    program = distribute_over_blocks(parse(LAYERS.replace("U: parameter", "U: payload")), 2).program
+    assert "U_chip[" in to_text(keep_on_chip(program, buffer(program, "U")).program)
 
 
 def test_a_let_between_a_share_and_a_read_is_seen_through():

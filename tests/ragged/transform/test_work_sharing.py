@@ -23,6 +23,7 @@ y: output(float32[9])
 
 with kernel:
 """
+FUSED = "a = i // 4\n    b = i % 4\n    "
 PARALLEL = "for i in parallel(8):\n    {}\n"
 
 
@@ -40,17 +41,25 @@ def shareable(text):
         "x[i] = 1.0",
         'check(x[0] < 1.0, "a failed check ends the program in whatever order")\n    y[i] = 1.0',
         "x[i] = y[i]\n    y[i] = 2.0",
+        f"{FUSED}x[a * 4 + b] = 1.0",
     ],
 )
 def test_independent_iterations_are_shared_out(line):
     assert [region.loop.var.name for region in shareable(PARALLEL.format(line)).regions] == ["i"]
 
 
-@pytest.mark.parametrize("line", ["x[i + 1] = x[i]", "x[0] = float32(i)", "y[i] = x[0]\n    x[i] = 1.0"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x[i + 1] = x[i]",
+        "x[0] = float32(i)",
+        "y[i] = x[0]\n    x[i] = 1.0",
+        f"{FUSED}x[a] = 1.0",
+        f"{FUSED}x[b] = 1.0",
+    ],
+)
 def test_iterations_that_touch_one_element_are_refused(line):
-    with pytest.raises(
-        ScheduleError, match="share: the iterations of loop 'i' are not proven to be independent"
-    ):
+    with pytest.raises(ScheduleError, match=r"share: the iterations of loop '[iab]' are not proven"):
         shareable(PARALLEL.format(line))
 
 
