@@ -34,10 +34,9 @@ Nanoseconds a node that linearizing takes, of `python -m bench.python_versions {
 {table}
 
 The tests run on CPython 3.11, and those of inputs on one newer version (`make newer-python`). Attributes of objects are
-read where CPython 3.11, 3.12 and 3.13 keep them, which `cortex/linearize/native/instances.h` knows; slots are read so
-on every version. On others, 3.14 among them, attributes of objects without slots are looked up as the language defines:
-with the same results, in two to three times the time, and vectors of nodes are copied instead of read in place. The
-packages that the project runs on have wheels for 3.14; nothing of it has run there. Free-threaded builds are refused
+read where CPython 3.11 to 3.14 keep them, which `cortex/linearize/native/instances.h` knows; slots are read so on every
+version. On others attributes of objects without slots are looked up as the language defines: with the same results, in
+two to three times the time, and vectors of nodes are copied instead of read in place. Free-threaded builds are refused
 when `ragged` or `cortex` is imported.
 """
 

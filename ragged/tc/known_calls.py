@@ -79,7 +79,8 @@ class KnownCall:
         else:
             owned = out if isinstance(out, Mapping) else {self.outputs[0][0]: out}
             places = self._places_of(owned, [*arrays.values(), *self.function.arrays.values()])
-            if places is None or (owned is not out and len(self.outputs) > 1):
+            taken = "out" in (*arrays, *self.named, *self.function.signature.sizes)  # by another argument
+            if places is None or taken or (owned is not out and len(self.outputs) > 1):
                 return None
             results = self.function(**arrays, **self.named, out=places)
         if not isinstance(results, dict):

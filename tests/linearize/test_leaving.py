@@ -53,6 +53,23 @@ def test_where_they_stay():
     assert result.begin_of_x[result.rows].tolist() == [5, 0, 2]
 
 
+class SlottedAndMore:
+    """An instance with a slot and with attributes in a dict, which CPython keeps behind the slot from 3.14 on."""
+
+    __slots__ = ("__dict__", "children")
+
+    def __init__(self, children: list[SlottedAndMore], x: np.ndarray) -> None:
+        self.children, self.x = children, x
+
+
+def test_attributes_behind_slots_stay_too():
+    x = np.arange(9, dtype=np.float32)
+    batch = SlottedAndMore([SlottedAndMore([], x[5:8])], x[2:5])
+    result = Linearizer(X).borrow(batch, ("x",))
+    assert stays(result)
+    assert_same_values(result, Linearizer(X)(Node([Node(x=x[5:8])], x=x[2:5])))
+
+
 def test_forests_and_sequences_stay_too():
     steps = np.arange(12, dtype=np.float32).reshape(4, 3)
     plan = carrying(vector())

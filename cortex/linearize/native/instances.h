@@ -1,4 +1,4 @@
-// Where CPython keeps the attributes of an instance. Known for 3.11 to 3.13, where its own headers are there to be
+// Where CPython keeps the attributes of an instance. Known for 3.11 to 3.14, where its own headers are there to be
 // included; elsewhere no instance has known ones, and attributes that are no slots are read as the language defines it.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #ifndef CORTEX_KNOWS_INSTANCES  // a build with 0 reads all attributes as the language defines it
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(PYPY_VERSION) && \
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030F0000 && !defined(PYPY_VERSION) && \
     !defined(Py_GIL_DISABLED) && __has_include(<internal/pycore_dict.h>)
 #define CORTEX_KNOWS_INSTANCES 1
 #else
@@ -45,7 +45,7 @@ inline PyObject* instance_dict(PyObject* object) { return reinterpret_cast<PyObj
 inline PyObject** instance_values(PyObject* object) {
 #if PY_VERSION_HEX >= 0x030D0000  // after the object: capacity, size, embedded, valid; then the values, which a dict may share
   if (!PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_INLINE_VALUES)) return nullptr;
-  auto* values = reinterpret_cast<std::uint8_t*>(object) + sizeof(PyObject);
+  auto* values = reinterpret_cast<std::uint8_t*>(object) + Py_TYPE(object)->tp_basicsize;
   return values[3] != 0 && instance_dict(object) == nullptr ? reinterpret_cast<PyObject**>(values + sizeof(PyObject*)) : nullptr;
 #elif PY_VERSION_HEX >= 0x030C0000  // one word for both: of values it is odd, one byte before them
   auto word = reinterpret_cast<std::uintptr_t*>(object)[-3];

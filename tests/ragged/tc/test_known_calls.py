@@ -133,3 +133,21 @@ def test_known_calls_with_wrong_arrays_are_refused():
             function(**wrong)
     with pytest.raises(tc.TcError):
         function(x, s, x=x)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def double(float(N) out) -> (y) { y(i) = out(i) + out(i) }",
+        "def double(float(out) x) -> (y) { y(i) = x(i) + x(i) }",
+        "def double(int32 out, float(N) x) -> (y) { y(i) = x(i) * out }",
+    ],
+    ids=["argument", "size", "number"],
+)
+def test_functions_with_something_named_out(text):
+    function, x, y = tc.define(text).double, np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
+    args = (2, x) if "int32" in text else (x,)
+    for _ in range(3):
+        y[:] = -1
+        assert function(*args, out=y) is y
+        np.testing.assert_array_equal(y, 2 * x)
