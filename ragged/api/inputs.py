@@ -14,7 +14,7 @@ from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Sized,
 from ragged.compiled.sizes import Known, SizeEquation, solve_sizes
 from ragged.data import Lengths, RaggedArray, array
 from ragged.data.lengths import checked_lengths
-from ragged.data.read import IN_PLACE, is_array, read_array
+from ragged.data.read import IN_PLACE, is_array, is_integer, read_array
 from ragged.errors import DataError, InternalError
 
 Array = npt.NDArray[Any]
@@ -239,11 +239,7 @@ def _read_named(signature: RaggedSignature, key: str, value: Any, inputs: InputL
     """Read a size or lengths that are given by name."""
     what = f"{signature.name}: '{key}'"
     if key in signature.sizes:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | np.integer)
-            or not -(2**63) <= value < 2**63
-        ):
+        if not is_integer(value) or not -(2**63) <= value < 2**63:
             raise DataError(f"{what} is {value!r}, and a size is an integer of 64 bits")
         if value < 0 and key in _extents(signature):
             raise DataError(f"{what} is {value}, and no extent is negative")

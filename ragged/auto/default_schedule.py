@@ -13,7 +13,7 @@ from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
-from ragged.auto.planned_panels import PlannedPanels
+from ragged.auto.planned_panels import PlannedPanels, blocks_of
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
 from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
@@ -98,7 +98,6 @@ class _CpuState:
     columns: Columns = field(init=False)
     rows: tuple[RowPlan, ...] = ()
     panels: tuple[PlannedPanels, ...] = ()
-    blocks: tuple[Var, ...] = ()
     min_rows_per_worker: int | None = None
     batches: tuple[Batches, ...] = ()
     rolling: tuple[RollingBuffer, ...] = ()
@@ -144,9 +143,9 @@ def _roll_batches(state: _CpuState) -> None:
 
 
 def _share_out(state: _CpuState) -> None:
-    state.blocks = tuple(block for planned in state.panels for block in planned.blocks)
+    blocks = blocks_of(state.panels)
     rows, replicated = state.min_rows_per_worker, state.columns.replicated
-    state.reason = share_out(state.schedule, state.threads, rows, replicated, state.rolling, state.blocks)
+    state.reason = share_out(state.schedule, state.threads, rows, replicated, state.rolling, blocks)
 
 
 def _rows_per_worker(state: _CpuState) -> int | None:
@@ -285,7 +284,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: vectorize_rows(s.schedule, s.machine),
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
-    Rule("share_blocks", lambda s: share_blocks(s.schedule, s.blocks), "few panels leave workers idle; last"),
+    Rule("share_blocks", lambda s: share_blocks(s.schedule, s.panels), "few panels leave workers idle; last"),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 

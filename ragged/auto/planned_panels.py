@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -126,3 +126,8 @@ def _tiles_of(most: int, rows: int) -> dict[int, int]:
             tiles[most] = full
         most = rows_of_remainder(most) if most > 1 else 1
     return tiles
+
+
+def blocks_of(panels: Iterable[PlannedPanels]) -> tuple[Var, ...]:
+    """Return the loops over blocks of rows of all products."""
+    return tuple(block for planned in panels for block in planned.blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragged.analysis.loop_bodies import name_of
+from ragged.auto.planned_panels import PlannedPanels, blocks_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.sites import sites
@@ -48,7 +49,7 @@ def share_panels(
     _one_parallel_loop(schedule, (*_fuse_fill(schedule, fill, nest), *rows))
 
 
-def share_blocks(schedule: LoopSchedule, blocks: Sequence[Var]) -> None:
+def share_blocks(schedule: LoopSchedule, panels: Sequence[PlannedPanels]) -> None:
     """Share the blocks of rows of all panels, where workers share the panels: these may be few.
 
     before::
@@ -66,6 +67,7 @@ def share_blocks(schedule: LoopSchedule, blocks: Sequence[Var]) -> None:
     Where a primitive refuses it, the loop over blocks is serial. Comes last: other rules look for panels that each
     iteration fills.
     """
+    blocks = blocks_of(panels)
     for site in list(sites(schedule.program)):
         loop = site.stmt
         if isinstance(loop, For) and loop.var in blocks and loop.kind is LoopKind.PARALLEL:

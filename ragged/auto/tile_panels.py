@@ -236,13 +236,7 @@ def _leaves_idle(product: DenseProduct, panel: int, threads: int) -> bool:
     """Return whether workers that share the panels of a product may have unequal shares, or none."""
     extent = product.columns.extent
     panels = -(-int(extent.value) // panel) if isinstance(extent, Const) else None
-    return (
-        threads > 1
-        and not product.batch
-        and not product.around
-        and panels != 1
-        and (panels or 1) % threads != 0
-    )
+    return threads > 1 and not product.around and panels != 1 and (panels or 1) % threads != 0
 
 
 def _arrange(product: DenseProduct, threads: int) -> tuple[tuple[Var, ...], tuple[Var, ...], tuple[Var, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -25,6 +25,11 @@ IN_PLACE = 0x0101
 def is_array(value: object) -> bool:
     """Return whether `value` is an array or a tensor of any library."""
     return isinstance(value, np.ndarray) or hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return whether `value` is an integer of Python or NumPy; a bool is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(dtype: np.dtype[Any]) -> bool:

@@ -12,7 +12,7 @@ import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike
 from ragged.api.values import Value
-from ragged.data.read import is_array
+from ragged.data.read import is_array, is_integer
 from ragged.errors import DataError
 from ragged.ops.blocks import Declare
 from ragged.ops.compiled import CompileArgs, Options, compiled
@@ -244,7 +244,7 @@ def _pair(name: str, value: int | Pair, least: int) -> Pair:
 
 
 def _is_from(least: int, value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+    return is_integer(value) and value >= least
 
 
 def _grouped(name: str, value: Any, groups: int, at: int, rank: int = 4) -> Any:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-import numpy as np
-
 import ragged
 from ragged import Lengths, RaggedArray
 from ragged.api.dims import RaggedDim
 from ragged.api.tensors import DimLike
+from ragged.data.read import is_integer
 from ragged.errors import DataError
 
 Extent: TypeAlias = int | tuple[int, ...] | None
@@ -97,11 +96,7 @@ def axis_of(what: str, axis: object, form: Form) -> int:
     Raises:
         DataError: there is none, it is the outermost, or others depend on it.
     """
-    if (
-        isinstance(axis, bool)
-        or not isinstance(axis, int | np.integer)
-        or not -len(form.extents) <= axis < len(form.extents)
-    ):
+    if not is_integer(axis) or not -len(form.extents) <= axis < len(form.extents):
         raise DataError(f"{what}: there is no dimension {axis} of {len(form.extents)}")
     place = int(axis) % len(form.extents)
     inner = [k for k in form.variable if place in form.extents[k]]  # type: ignore[operator]

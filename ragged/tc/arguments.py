@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.data.like import converter, writable_view
-from ragged.data.read import is_array, read_array
+from ragged.data.read import is_array, is_integer, read_array
 from ragged.errors import DataError
 from ragged.ir.expr import Const, Ref, Var
 from ragged.tc.checked import CheckedFunction, TensorVersion
@@ -126,7 +126,7 @@ def fix_sizes(function: CheckedFunction, fixed: dict[str, int], name: str, shape
 
 def read_size(function: CheckedFunction, name: str, value: object) -> int:
     """Return the value of a size, or of an integer scalar; refused if it can be none."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+    if not is_integer(value):
         raise refuse(function, f"is given {name} = {value!r}, and it is an integer")
     if value < 0 and name not in function.scalars:
         raise refuse(function, f"is given {name} = {value}, and a size is 0 or more")

@@ -18,7 +18,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.passes.serialize_loops import Serialize
-from ragged.transform.mapping.work_sharing import Share, Shareable
+from ragged.transform.mapping.work_sharing import Share, Shareable, begin_of_share
 from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 _REFUSAL = "distribute_over_team: cannot distribute the kernel over workers"
@@ -154,7 +154,7 @@ class _ShareOverTeam(Share):
             case Call(function=begin, args=(count,)) if begin in self.balanced:
                 return Call(begin, (self._begin(count, worker, workers),))
             case _:
-                return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)
+                return begin_of_share(worker, extent, workers)
 
     def barrier_condition(self, loop: For) -> Expr | None:
         here = self._region(loop)

@@ -21,6 +21,7 @@ from ragged.ir.walk import all_expressions, flat, mentions, read, statements, wr
 from ragged.prove import holds
 from ragged.transform.locate import Replace, loop_site
 from ragged.transform.loops.loop_nests import is_total
+from ragged.transform.mapping.work_sharing import begin_of_share
 
 
 def share_nest(program: Program, loop: Var, inner: Var) -> Rewritten:
@@ -117,14 +118,9 @@ class _Share:
         body = Let(self.place.var, Binary(BinaryOp.FLOORDIV, index, extent), body, self.place.at)
         count = times(self.count, extent)
         worker, workers = Ref(self.team.var), self.team.extent
-        end = sub(_begin(plus(worker, ONE), count, workers), self.first.var)
+        end = sub(begin_of_share(plus(worker, ONE), count, workers), self.first.var)
         shared = replace(self.loop, var=fused, extent=end, body=body)
-        return replace(self.first, value=_begin(worker, count, workers), body=shared)
-
-
-def _begin(worker: Expr, count: Expr, workers: Expr) -> Expr:
-    """Return the first iteration of a worker's share, as `distribute_over_team` gives it."""
-    return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, count), workers)
+        return replace(self.first, value=begin_of_share(worker, count, workers), body=shared)
 
 
 def _share_of(program: Program, loop: Var, what: str) -> _Share:
@@ -157,8 +153,8 @@ def _matched(team: For, part: Stmt) -> _Share | None:
             ) as first
         ):
             worker, begin = Ref(team.var), Ref(first.var)
-            shared = first.value == _begin(worker, count, team.extent)
-            whole = loop.extent == sub(_begin(plus(worker, ONE), count, team.extent), first.var)
+            shared = first.value == begin_of_share(worker, count, team.extent)
+            whole = loop.extent == sub(begin_of_share(plus(worker, ONE), count, team.extent), first.var)
             if shared and whole and place.value == plus(begin, Ref(loop.var)):
                 return _Share(team, count, first, loop, place)
         case _:

@@ -101,6 +101,11 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
         )
 
 
+def begin_of_share(worker: Expr, extent: Expr, workers: Expr) -> Expr:
+    """Return the first iteration of a worker's share of a loop: all shares have as many iterations, or one more."""
+    return Binary(BinaryOp.FLOORDIV, Binary(BinaryOp.MUL, worker, extent), workers)
+
+
 def split_allocations(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
     """Return the allocations around the body of a team's loop, outermost first, and the statement inside them."""
     allocations: list[Alloc] = []
