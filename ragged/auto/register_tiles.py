@@ -23,20 +23,27 @@ from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.expand_storage import expand_storage
 
 
-def tile_registers(schedule: LoopSchedule, nest: Sequence[Var], inside: Sequence[Var], most: int) -> None:
+def tile_registers(
+    schedule: LoopSchedule,
+    nest: Sequence[Var],
+    inside: Sequence[Var],
+    most: int,
+    tail: Tail = Tail.PEEL,
+) -> None:
     """Tile a nest over rows and the loops `inside`, of constant extents, and sum up each tile in registers.
 
-    `nest` are the loops over rows, outermost first, the last of which the tiles divide; a tile has up to `most` rows,
-    and those that are left over are in smaller tiles.
+    `nest` are the loops over rows, outermost first, the last of which the tiles divide; a tile has up to `most` rows.
+    Those that are left over are in smaller tiles, or, with `Tail.SHORT`, in one of which all is summed and part is
+    stored.
     """
     rows, count, inside = _one_loop(schedule, nest, most), most, list(inside)
     while rows is not None and count > 1:
-        _, row, *rest = schedule.apply(split, rows, count, Tail.PEEL).loops[rows]
-        tail = loops_in(schedule, rest[0])[: len(inside)] if rest else []
+        _, row, *rest = schedule.apply(split, rows, count, tail).loops[rows]
+        left = loops_in(schedule, rest[0])[: len(inside)] if rest else []
         hold_in_registers(schedule, (row, *inside))
         if not rest:
             return
-        rows, inside = rest[0], tail
+        rows, inside = rest[0], left
         count = rows_of_remainder(count)
     hold_in_registers(schedule, tuple(inside))
 
@@ -48,22 +55,27 @@ def tile_vectors(
     lane: Var,
     most: int,
     rows_of: Callable[[int], int],
+    tail: Tail = Tail.PEEL,
+    before_one: Callable[[], None] | None = None,
 ) -> None:
     """Tile a nest over rows and up to `most` vectors: all of them at once, fewer of them one after another.
 
-    `rows_of` gives the rows of a tile of so many vectors.
+    `rows_of` gives the rows of a tile of so many vectors, `tail` is as in `tile_registers`. `before_one` is called
+    where only the tiles of one vector are missing.
     """
     singly = (vectors, *rows, lane)
     if isinstance(loop_of(schedule.program, vectors).extent, Const):
-        tile_registers(schedule, rows, (vectors, lane), rows_of(most))
+        tile_registers(schedule, rows, (vectors, lane), rows_of(most), tail)
         return
     schedule.apply(reorder, singly)
     done = schedule.apply(specialize, vectors, (most,))
     v, *own, x = (done.loops[var][-1] for var in singly)
     schedule.apply(reorder, (*own, v, x))
-    tile_registers(schedule, own, (v, x), rows_of(most))
+    tile_registers(schedule, own, (v, x), rows_of(most), tail)
     if len(done.loops[vectors]) > 1:
-        tile_registers(schedule, rows, (lane,), rows_of(1))
+        if before_one is not None:
+            before_one()
+        tile_registers(schedule, rows, (lane,), rows_of(1), tail)
 
 
 def _one_loop(schedule: LoopSchedule, rows: Sequence[Var], most: int) -> Var | None:
@@ -91,7 +103,7 @@ def loops_in(schedule: LoopSchedule, loop: Var) -> list[Var]:
 
 
 def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
-    """Sum up all elements of a tile in registers, one step of the reduction at a time, and store them then."""
+    """Sum up all elements of a tile in registers, one step of the reduction at a time; store those that there are."""
     init, axes, update = _sum_in(loop_of(schedule.program, tile[-1]))
     lanes = at_most(loop_of(schedule.program, tile[-1]).extent, {})
     assert lanes is not None, "a loop over lanes is short"
@@ -99,6 +111,13 @@ def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
     for var in reversed(tile):
         schedule.apply(expand_storage, _allocated_in(schedule, var), var)
     computed, stored = fission_nest(schedule, tile, axes[0])
+    for place, (whole, part) in enumerate(zip(computed[:-1], stored[:-1], strict=True)):
+        extent = loop_of(schedule.program, part).extent
+        if not isinstance(extent, Const):
+            rows = at_most(extent, {})
+            assert rows is not None, "a tile has a number of rows"
+            schedule.apply(pad_loop, whole, rows)
+            stored[place] = schedule.apply(split, part, rows, Tail.GUARD).loops[part][1]
     schedule.apply(pad_loop, computed[-1], lanes)
     started, summed = fission_nest(schedule, computed, init)
     schedule.apply(reorder, (*axes, *summed))

@@ -16,6 +16,7 @@ from ragged.ir.expr import Const, Expr, Load, Var
 from ragged.ir.stmt import For, Label
 from ragged.ir.walk import mentions
 from ragged.machine import Machine
+from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
@@ -70,12 +71,15 @@ def tile_lanes(schedule: LoopSchedule, machine: Machine, threads: int = 1) -> No
     several vectors in place of columns. Vectors that the elements do not fill are read by masked loads. The order of
     each sum stays. Comes before `tile_panels`, which takes what is left.
     """
-    for product in _products(schedule, machine):
+    products = _products(schedule, machine)
+    for product in products:
         before = schedule.checkpoint()
         try:
             _tile(schedule, machine, product, threads)
         except ScheduleError:
             schedule.restore(before)
+    if products:
+        schedule.apply(drop_unread)
 
 
 def _products(schedule: LoopSchedule, machine: Machine) -> list[LaneProduct]:
@@ -83,7 +87,7 @@ def _products(schedule: LoopSchedule, machine: Machine) -> list[LaneProduct]:
     packed = {each.update: each.columns for each in dense_products(schedule.program)}
     found = []
     for each in sums_of_products(schedule.program):
-        product = _product(each)
+        product = lane_product(each)
         columns = packed.get(each.update.label)
         if product is None or (columns is not None and columns.var is product.lanes.var):
             continue
@@ -104,7 +108,7 @@ def _use(loop: For, machine: Machine) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def _product(found: DenseReduction) -> LaneProduct | None:
+def lane_product(found: DenseReduction) -> LaneProduct | None:
     """Return a sum as a product along contiguous elements; None if it has another form."""
     lanes = next(lane_loops(found.result, found.outputs), None)
     last = found.result.buffer.order[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from ragged.analysis.contractions import Contraction, contractions, extent_of
@@ -13,6 +14,7 @@ from ragged.auto.rebase_batches import batches_of
 from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
+from ragged.auto.tile_few_columns import may_have_few_columns, tile_few_columns
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Select, Var
@@ -145,7 +147,7 @@ def _tile(
     if product.has_functions:
         tile = _TILE_OF_FUNCTIONS
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
-    columns = product.columns
+    columns, along_rows = product.columns, may_have_few_columns(schedule.program, product)
     full = panel_vectors(machine, tile)
     most = min(full, _vectors(columns, lanes) or full)
     outer, middle, rows = _arrange(product, threads)
@@ -180,7 +182,8 @@ def _tile(
         schedule.apply(reorder, (vectors, *tiled_rows, lane))
         tile_registers(schedule, tiled_rows, (lane,), rows_of(1))
     else:
-        tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of)
+        few = partial(tile_few_columns, schedule, machine, tiled_rows, lane) if along_rows else None
+        tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of, before_one=few)
     return replace(
         _planned(product, (*outer, *middle), rows, full, tile, per_call=bool(fill)), blocks=tuple(blocks)
     )

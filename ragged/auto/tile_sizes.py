@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragged.analysis.contractions import Contraction, extent_of
-from ragged.analysis.masked_copies import MASKED_LANES
+from ragged.analysis.masked_lanes import MASKED_LANES
 from ragged.auto.options import ScheduleOptions
 from ragged.ir.dtype import DType
 from ragged.ir.stmt import For

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import assert_never
 
 from ragged.analysis.dependence import storage
-from ragged.analysis.masked_copies import masked_copy
 from ragged.analysis.matrix_nests import MatrixNest, matrix_nest
 from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.codegen.entry import WITNESSES, CheckSite
@@ -20,8 +19,8 @@ from ragged.codegen.ops import TirExpr, TirStmt, element_type, literal, stored_a
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, fills_lanes, is_independent
-from ragged.codegen.vector_copies import masked, pair_row_of, transposed
-from ragged.codegen.vector_rows import row_stores, stores_rows
+from ragged.codegen.vector_copies import pair_row_of, transposed
+from ragged.codegen.vector_rows import masked_row_stores, row_stores, stores_rows, stores_some_lanes
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import MAX_FRAME_BYTES
 from ragged.ir.dtype import INDEX, DType
@@ -51,6 +50,7 @@ class _Vectors(Enum):
     """What makes vector operations of a loop."""
 
     ROWS = "rows"
+    SOME_LANES = "some lanes"
     BY_TVM = "by TVM"
 
 
@@ -213,10 +213,10 @@ class Statements:
                 return self._unrolled(loop, int(loop.extent.value), team)
             case LoopKind.VECTORIZED if (row := pair_row_of(loop, self.expressions)) is not None:
                 return [row]
-            case LoopKind.VECTORIZED if (copy := masked_copy(loop)) is not None:
-                return [masked(loop.var, copy, self.expressions)]
             case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.ROWS:
                 return row_stores(loop, self.expressions)
+            case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.SOME_LANES:
+                return masked_row_stores(loop, self.expressions)
             case LoopKind.VECTORIZED if self._vectors_of(loop) is _Vectors.BY_TVM:
                 return self._for(loop, tirx.ForKind.VECTORIZED, team)
             case LoopKind.TENSORIZED if isinstance(nest := matrix_nest(loop), MatrixNest):
@@ -237,7 +237,9 @@ class Statements:
     def _vectors_of(self, loop: For) -> _Vectors | None:
         """Return how the loop becomes vector operations, decided once for all unrolled copies of it; None if not."""
         if id(loop) not in self._vectors:  # the stage keeps its loops alive
-            if stores_rows(loop):
+            if stores_some_lanes(loop):
+                way = _Vectors.SOME_LANES if is_independent(loop) else None
+            elif stores_rows(loop):
                 way = _Vectors.ROWS if fills_lanes(loop) and is_independent(loop) else None
             else:
                 way = _Vectors.BY_TVM if can_vectorize(loop) else None

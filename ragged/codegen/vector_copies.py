@@ -1,10 +1,11 @@
-"""Loops that move whole vectors as TIR: squares that are transposed, rows of pairs, and the first lanes of vectors."""
+"""Moves of whole vectors as TIR: squares that are transposed, rows of pairs, and some lanes of vectors."""
 
 from __future__ import annotations
 
-from ragged.analysis.masked_copies import MaskedCopy, MaskedLoad
+from ragged.analysis.masked_lanes import MaskedLoad
 from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.transposed_tiles import TransposedTile
+from ragged.arith.affine import growth
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import (
@@ -19,7 +20,7 @@ from ragged.codegen.ops import (
     literal,
 )
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Const, Load, Var
+from ragged.ir.expr import Const, Expr, Load, Var
 from ragged.ir.stmt import For, Store
 
 
@@ -40,20 +41,20 @@ def pair_row_of(loop: For, expressions: Expressions) -> TirStmt | None:
     return tirx.BufferStore(expressions.storage[store.buffer], pairs, [write])
 
 
-def masked(lane: Var, copy: MaskedCopy, expressions: Expressions) -> TirStmt:
-    """Return a copy of the first lanes of a vector as one load and one masked store."""
+def store_masked(
+    store: Store, elements: TirExpr, lane: Var, count: Expr, expressions: Expressions
+) -> TirStmt:
+    """Return a store of the first `count` elements of a vector, from lane 0 on."""
     expressions.variables[lane] = literal(0, INDEX)
-    read = expressions.offset(copy.value.buffer, copy.value.indices)
-    write = expressions.offset(copy.out.buffer, copy.out.indices)
-    source, target = expressions.storage[copy.value.buffer], expressions.storage[copy.out.buffer]
-    count, one = expressions.emit(copy.count), literal(1, INDEX)
-    elements = tirx.BufferLoad(source, [tirx.Ramp(read, one, copy.lanes)])
-    address = tirx.address_of(tirx.BufferLoad(target, [write]))
-    if copy.contiguous:
-        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
+    buffer, one = store.buffer, literal(1, INDEX)
+    write, first = expressions.offset(buffer, store.indices), expressions.emit(count)
+    address = tirx.address_of(tirx.BufferLoad(expressions.storage[buffer], [write]))
+    if growth(store.indices[buffer.order[-1]], lane) == 1:
+        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, first))
     expressions.variables[lane] = one
-    stride = expressions.offset(copy.out.buffer, copy.out.indices) - write
-    return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, count, stride))
+    stride = expressions.offset(buffer, store.indices) - write
+    expressions.variables[lane] = literal(0, INDEX)
+    return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, first, stride))
 
 
 def load_masked(load: MaskedLoad, lanes: int, expressions: Expressions) -> TirExpr:

@@ -11,12 +11,21 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ragged.analysis.faults import may_fault
-from ragged.analysis.masked_copies import LaneRange, MaskedLoad, lane_range, masked_load
+from ragged.analysis.masked_lanes import (
+    LaneRange,
+    MaskedLoad,
+    MaskedStores,
+    is_whole_row,
+    lane_range,
+    masked_load,
+    masked_stores,
+)
 from ragged.arith.affine import growth
+from ragged.arith.fold import ZERO
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import FMA, MAX, MIN, MUL, TirExpr, TirStmt, elementary_name, literal
-from ragged.codegen.vector_copies import load_masked
+from ragged.codegen.vector_copies import load_masked, store_masked
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
@@ -95,26 +104,54 @@ def _step(buffer: Buffer, indices: tuple[Expr, ...], lane: Var) -> int | None:
 def row_stores(loop: For, expressions: Expressions) -> list[TirStmt]:
     """Return a loop of a constant extent as one store of a vector for each of its statements; see `stores_rows`."""
     expressions.variables[loop.var] = literal(0, INDEX)
-    rows = _Rows(loop, expressions)
+    assert isinstance(loop.extent, Const), "the loop stores rows"
+    rows = _Rows(loop, int(loop.extent.value), expressions)
     return [rows.store(stmt) for stmt in flat(loop.body) if isinstance(stmt, Store)]
+
+
+def stores_some_lanes(loop: For) -> bool:
+    """Return whether a loop stores the first lanes of vectors, computed of rows and of single elements.
+
+    Elements of what is not a whole row of a local buffer are read in these lanes alone, at indices that are not read.
+    """
+    found = masked_stores(loop)
+    return found is not None and all(
+        _is_of_rows(each.value, DType.FLOAT32, loop)
+        and not any(may_fault(index) for load in _masked_loads(each, loop, found) for index in load.indices)
+        for each in found.stores
+    )
+
+
+def _masked_loads(store: Store, loop: For, found: MaskedStores) -> AbstractSet[Load]:
+    return {each for each in _loads(store.value) if not is_whole_row(each, loop.var, found.lanes)}
+
+
+def masked_row_stores(loop: For, expressions: Expressions) -> list[TirStmt]:
+    """Return a loop of at most so many iterations as a masked store for each statement; see `stores_some_lanes`."""
+    found = masked_stores(loop)
+    assert found is not None, "the loop stores some lanes"
+    stored = list[TirStmt]()
+    for each in found.stores:
+        expressions.variables[loop.var] = literal(0, INDEX)
+        whole = _loads(each.value) - _masked_loads(each, loop, found)
+        rows = _Rows(loop, found.lanes, expressions, LaneRange(ZERO, found.count, guarded=False), whole)
+        stored.append(store_masked(each, rows.vector(each.value), loop.var, found.count, expressions))
+    return stored
 
 
 @dataclass(slots=True)
 class _Rows:
     """Makes vectors of the values of a loop.
 
-    In a choice, `chosen` are the lanes that take the first value; they alone read what is not in `everywhere`.
+    In a choice, `chosen` are the lanes that take the first value, of a masked store those that are stored; they alone
+    read what is not in `everywhere`.
     """
 
     loop: For
+    lanes: int
     expressions: Expressions
     chosen: LaneRange | None = None
     everywhere: AbstractSet[Load] = frozenset()
-
-    @property
-    def lanes(self) -> int:
-        assert isinstance(self.loop.extent, Const)
-        return int(self.loop.extent.value)
 
     def store(self, stmt: Store) -> TirStmt:
         target = self.expressions.storage[stmt.buffer]

@@ -15,9 +15,8 @@ from ragged.tc.checked import CheckedStatement, TensorVersion
 class InlinedVersions:
     """Temporaries with one reader, at its own indices: `found` by version.
 
-    `readers` has the reader of each other one that is a sum of products: where extents are numbers, the sum goes on in
-    registers in the loops of that statement. For all sizes it has more tiles than that would be worth in compile time.
-    Other reductions are nests of their own.
+    `readers` has the reader of each other one that is a sum of products: the sum goes on in registers in the loops of
+    that statement. Other reductions are nests of their own.
     """
 
     found: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)

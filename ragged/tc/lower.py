@@ -97,10 +97,8 @@ class _FunctionLowering:
         for statement in function.statements:
             if statement.target not in self.inlined.found:
                 self.tensors[statement.target] = self.computed(statement)
-        for version, reader in self.inlined.readers.items():
-            product = self.tensors[version]
-            if all(isinstance(each.extent.expr, ir.Const) for each in product.dims):
-                self.attached.append((product, self.tensors[reader.target]))
+        readers = self.inlined.readers.items()
+        self.attached += [(self.tensors[version], self.tensors[reader.target]) for version, reader in readers]
         return LoweredFunction(
             tuple(self.tensors[version] for version in function.outputs.values()),
             {name: self.tensors[version].name for name, version in function.outputs.items()},

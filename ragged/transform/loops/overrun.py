@@ -17,7 +17,7 @@ from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Let, Reduce, Stmt, Store
-from ragged.ir.walk import mentions
+from ragged.ir.walk import mentions, statements
 from ragged.prove import Context, Proof, Unproven
 from ragged.prove.context_rewriter import ContextRewriter
 
@@ -44,6 +44,10 @@ class PadExtent(ContextRewriter):
     loop: For = field(kw_only=True)
     what: str = field(kw_only=True)
     changed: set[Var] = field(default_factory=set)
+    inner: frozenset[Var] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.inner = frozenset(each.var for each in statements(self.loop.body) if isinstance(each, For))
 
     def loop_up_to(self, extent: Expr) -> For:
         """Return the loop with another extent, not below the old one."""
@@ -90,12 +94,17 @@ class PadExtent(ContextRewriter):
                 return super().expr(expr)
 
     def load(self, load: Load) -> Expr:
-        """Return a load, of zero where it goes beyond what a caller gave."""
+        """Return a load, of zero where it goes beyond what a caller gave.
+
+        Where an index depends on loops inside of this one, it is zero in all new iterations: that stays as it is while
+        those loops run.
+        """
         inside: Expr | None = None
+        before = Binary(BinaryOp.LT, Ref(self.loop.var), self.loop.extent)
         for position, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
             given = load.buffer.role in _GIVEN
             if not given and mentions(index, self.changed) and not self.is_written(load, position):
-                inside = Binary(BinaryOp.LT, Ref(self.loop.var), self.loop.extent)
+                inside = before
             for goal in _inside(index, extent):
                 with self.where(inside):
                     found = self.answer(goal)
@@ -103,11 +112,19 @@ class PadExtent(ContextRewriter):
                     continue
                 if not given:
                     raise self.too_short(load.buffer, "read", index, extent, found)
-                inside = both(inside, goal)
+                if mentions(goal, self.inner) and self.holds_before(before, goal):
+                    inside = before
+                else:
+                    inside = both(inside, goal)
         if inside is None:
             return load
         zero = Const(0.0 if load.dtype.is_float else 0, load.dtype)
         return Select(inside, load, zero)
+
+    def holds_before(self, before: Expr, goal: Expr) -> bool:
+        """Return whether a goal is proven where the condition `before` holds."""
+        with self.where(before):
+            return isinstance(self.answer(goal), Proof)
 
     def is_written(self, load: Load, position: int) -> bool:
         """Return whether an index is below the end of what a loop writes, or where the iteration writes itself.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from ragged.arith.fold import ZERO, at_least_zero, floordiv, modulo, plus, times
+from ragged.arith.affine import at_most
+from ragged.arith.fold import ONE, ZERO, at_least_zero, floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, Expr, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
@@ -77,6 +78,7 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
                 x[min(i_o * 8, n - 8) + i_i] = 0.0
 
     An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
+    An extent `min(n, 4)` has one block of 4 or more with a guard.
     The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
     Raises:
@@ -151,6 +153,8 @@ def _split(old: For, owner: Rewriter, factor: int, tail: Tail) -> Stmt:
         place = plus(start, Ref(inner))
     body = Moved(values={old.var: place}, axes={old.var: (outer, inner)}).stmt(old.body)
     if not whole and tail is Tail.GUARD:
+        most = at_most(old.extent, {})
+        blocks = blocks if most is None or most > factor else ONE
         body = If(Binary(BinaryOp.LT, place, old.extent), body)
     elif not whole and tail is Tail.SHORT:
         rest = Binary(BinaryOp.SUB, old.extent, times(Ref(outer), Const(factor)))

@@ -36,7 +36,7 @@ def version_loop(program: Program, loop: Var, lhs: Expr, rhs: Expr) -> Rewritten
 
     In each copy the condition's outcome is known to proofs: `simplify_guards` removes from the first what asks whether
     a tile is whole. It is operation splitting (CoRa, section 4.1) inside a loop that stays one, such as a loop over the
-    tiles of all rows. The forwarding is the copy, then the loop.
+    tiles of all rows. The forwarding is the loop itself, then the copy.
 
     Raises:
         ScheduleError: there is no such loop; it is vectorized or a team's; or an index names what is not there or is

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragged.analysis.masked_copies import masked_copy
+from ragged.analysis.masked_lanes import masked_stores
 from ragged.codegen.build import compile_program
 from ragged.codegen.vector_rows import stores_rows
 from ragged.ir.index import index_of
@@ -42,7 +42,7 @@ with kernel:
 
 def copies(program):
     loops = (the_loop(program, var, "the test") for var in index_of(program).loops if var.name == "j")
-    return [copy for copy in map(masked_copy, loops) if copy is not None]
+    return [copy for copy in map(masked_stores, loops) if copy is not None]
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
@@ -61,11 +61,63 @@ def test_lanes_are_scattered_where_they_are_apart(lanes):
     program = parse(
         text.replace("y: output(float32[4, n])", "y: output(float32[n, 4])").replace("y[i, j]", "y[j, i]")
     )
-    assert [copy.contiguous for copy in copies(program)] == [False]
+    assert [copy.lanes for copy in copies(program)] == [lanes]
     assert "llvm.masked.scatter" in compile_program(program).module.inspect_source("ll")
     x = np.random.default_rng(0).standard_normal((4, lanes), np.float32)
     for count in (0, 1, lanes - 1, lanes):
         np.testing.assert_array_equal(check_both(program, n=count, x=x)["y"], x[:, :count].T * 2)
+
+
+ROWS = """\
+program("rows")
+
+n: call()
+x: payload(float32[4, n])
+b: payload(float32[4, n])
+y: output(float32[{shape}])
+z: output(float32[4, n])
+
+with kernel:
+    for i in serial(4):
+        t = local(float32[{lanes}])
+        for j in vectorized({lanes}):
+            t[j] = x[i, j] if j < n else 0.0
+        for j in vectorized(min(n, {lanes})):
+            y[{place}] = max(t[j] * b[i, j] + b[i, n - 1], 0.5)
+            z[i, j] = t[j] - b[i, j]
+"""
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize(("shape", "place"), [("4, n", "i, j"), ("n, 4", "j, i")])
+def test_lanes_of_what_is_computed_are_stored(lanes, shape, place):
+    program = parse(ROWS.format(lanes=lanes, shape=shape, place=place))
+    code = compile_program(program).module.inspect_source("ll")
+    assert "llvm.masked.store" in code and ("llvm.masked.scatter" in code) == (shape == "n, 4")
+    for count in (0, 1, lanes - 1, lanes):
+        x, b = (np.random.default_rng(seed).standard_normal((4, count), np.float32) for seed in (1, 2))
+        found = check_both(program, n=count, x=x, b=b)
+        want = np.maximum(x * b + b[:, count - 1 : count], np.float32(0.5))
+        np.testing.assert_allclose(found["y"] if shape == "4, n" else found["y"].T, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "y[j] = t[j] + x[at(j)]",
+        "y[j] = t[j] + x[at(0)]",
+        "y[j] = y[min(j + 1, n - 1)]",
+        "y[j] = t[j] if t[j] > 0.0 else x[j]",
+        "y[j // 2] = t[j]",
+    ],
+)
+def test_lanes_that_are_not_stored_together(statement):
+    """Indices that are read, and elements that other lanes store or choose, are those of lanes that run alone."""
+    text = ROWS.format(lanes=8, shape="n", place="j").replace("for i in serial(4)", "for i in serial(1)")
+    head, _, _ = text.replace("[4, n]", "[n]").replace("[i, j]", "[j]").partition("            y[")
+    head = head.replace("b: payload(float32[n])", "at: input(j < n) = facts(0 <= at(j) < n)")
+    program = parse(head.replace("z: output(float32[n])\n", "") + f"            {statement}\n")
+    assert "llvm.masked.store" not in compile_program(program).module.inspect_source("ll")
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])

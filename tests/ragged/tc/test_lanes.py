@@ -140,6 +140,10 @@ def test_which_examples_are_reduced_so():
         "softmax": (["top", "total"], []),
         "lookup": ([], ["O"]),
         "two_lookups": ([], ["O1", "O2"]),
+        # sums of products go on in registers
+        "group_convolution": (["O_2"], []),
+        "mlp1": (["O1_2"], []),
+        "mlp3": (["O4_2", "O3_2", "O2_2"], []),
     }
 
 

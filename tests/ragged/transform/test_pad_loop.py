@@ -91,6 +91,15 @@ def test_a_loop_of_rows(golden):
     same(program, result.program, DATA)
 
 
+def test_what_loops_inside_do_not_decide_stays_as_it_is_in_them():
+    """A vector's mask is made once for a window, not at each place in it."""
+    sums = "y[f]: y.init = 0.0\n        for k in serial(3):\n            y[f] += {read}"
+    program, f = rows(sums.format(read="x[f + k]"), extent="total - 2", result="y[0] if total > 2 else x[e]")
+    result = valid(pad_loop, program, f, 4)
+    assert "y[f] += x[f + k] if f < total - 2 else 0.0" in body(result.program)
+    same(program, result.program, DATA[2:])
+
+
 def test_a_multiple_already():
     program, f = rows(extent="(total + 3) // 4 * 4", statement="y[f] = 1.0")
     for multiple in (1, 2, 4):

@@ -155,11 +155,40 @@ def test_machine_code():
         x[max(count - start, 0) // 4 * 4 + i_t]: x.t = 1.0
 """,
         ),
+        (
+            "min(count, 4)",
+            4,
+            Tail.GUARD,
+            """\
+    for i_o in serial(1):
+        for i_i in serial(4):
+            if i_o * 4 + i_i < min(count, 4):
+                x[i_o * 4 + i_i] = 1.0
+""",
+        ),
+        (
+            "min(count, 5)",
+            4,
+            Tail.GUARD,
+            """\
+    for i_o in serial((min(count, 5) + 3) // 4):
+        for i_i in serial(4):
+            if i_o * 4 + i_i < min(count, 5):
+                x[i_o * 4 + i_i] = 1.0
+""",
+        ),
     ],
 )
 def test_constants_are_folded(extent, factor, tail, text):
     program = line(extent)
     assert body(accepted(split, program, loop(program, "i"), factor, tail).program) == text
+
+
+@pytest.mark.parametrize("count", range(7))
+def test_one_block_with_a_guard(count):
+    program = line("min(count, 4)")
+    new = accepted(split, program, loop(program, "i"), 6).program
+    check_same(program, new, [({"count": count, "start": 3}, {})])
 
 
 @pytest.mark.parametrize("count", range(7))

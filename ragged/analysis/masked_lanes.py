@@ -1,4 +1,4 @@
-"""Vectorized loops that copy only some lanes of a vector: stores to the end of a row, and loads inside of one."""
+"""Vectorized loops of which only some lanes are stored, to the end of a row, or read, inside of one."""
 
 from __future__ import annotations
 
@@ -15,24 +15,19 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select,
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Store
-from ragged.ir.walk import conjuncts, mentions
+from ragged.ir.walk import conjuncts, flat, mentions
 
 MASKED_LANES = (4, 8, 16)
 """The lanes of vectors of which some can be loaded and stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedCopy:
-    """`out[.. + lane] = value[.. + lane]` of float32, for the first `count` of `lanes` lanes.
-
-    Those behind are left as they are. Elements of `out` need not be `contiguous`, but are equally far apart.
-    """
+class MaskedStores:
+    """Stores to elements of float32, in the first `count` of `lanes` lanes; those behind are left as they are."""
 
     lanes: int
     count: Expr
-    out: Store
-    value: Load
-    contiguous: bool
+    stores: tuple[Store, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,30 +125,32 @@ def _lane_of(value: Expr, place: Expr, lane: Var) -> Expr | None:
     return sub(value, substitute(place, {lane: ZERO}))
 
 
-def masked_copy(loop: For) -> MaskedCopy | None:
-    """Return what a vectorized loop stores; None for a loop of any other form."""
-    store = loop.body
-    if not isinstance(store, Store) or store.buffer.dtype is not DType.FLOAT32:
-        return None
-    contiguous = _is_row(store.buffer, store.indices, loop.var)
-    match loop.extent, store.value:
-        case Binary(op=BinaryOp.MIN, rhs=Const(value=lanes)), Load() as value if int(lanes) in MASKED_LANES:
-            whole = value.indices[value.buffer.order[-1]] == Ref(loop.var) and _holds(
-                value.buffer, int(lanes)
-            )
-            steps = [growth(index, loop.var) for index in store.indices]
-            apart = steps.count(1) == 1 and steps.count(0) == len(steps) - 1
-            if whole and apart and _is_row(value.buffer, value.indices, loop.var):
-                return MaskedCopy(int(lanes), loop.extent, store, value, contiguous)
+def masked_stores(loop: For) -> MaskedStores | None:
+    """Return the stores of a vectorized loop of at most so many iterations; None if it has another form.
+
+    Elements that are stored may be apart, but are equally far apart.
+    """
+    match loop.extent:
+        case Binary(op=BinaryOp.MIN, rhs=Const(value=lanes)) if int(lanes) in MASKED_LANES:
+            stores = tuple(stmt for stmt in flat(loop.body) if isinstance(stmt, Store))
+            if len(stores) == len(flat(loop.body)) and all(_are_apart(each, loop.var) for each in stores):
+                return MaskedStores(int(lanes), loop.extent, stores)
         case _:
             pass
     return None
 
 
-def _holds(buffer: Buffer, lanes: int) -> bool:
-    """Return whether each row of a local buffer has so many elements: all may be read, whatever they are."""
-    extent = buffer.shape[buffer.order[-1]]
-    return buffer.role is Role.LOCAL and isinstance(extent, Const) and int(extent.value) >= lanes
+def _are_apart(store: Store, lane: Var) -> bool:
+    steps = [growth(index, lane) for index in store.indices]
+    return store.buffer.dtype is DType.FLOAT32 and steps.count(1) == 1 and steps.count(0) == len(steps) - 1
+
+
+def is_whole_row(read: Load, lane: Var, lanes: int) -> bool:
+    """Return whether a load is of a row of a local buffer with so many elements: all may be read, whatever they are."""
+    buffer, last = read.buffer, read.buffer.order[-1]
+    extent = buffer.shape[last]
+    holds = buffer.role is Role.LOCAL and isinstance(extent, Const) and int(extent.value) >= lanes
+    return holds and read.indices[last] == Ref(lane) and _is_row(buffer, read.indices, lane)
 
 
 def _is_row(buffer: Buffer, indices: tuple[Expr, ...], lane: Var) -> bool:
