@@ -19,7 +19,7 @@ from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Select, Var
 from ragged.ir.program import StageKind
-from ragged.ir.sites import sites
+from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, Label, Store
 from ragged.ir.walk import mentions
 from ragged.machine import Machine
@@ -258,18 +258,26 @@ def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: in
     buffer = product.operand.buffer
     name = schedule.program.free_name(f"{buffer.name}_packed")
     schedule.apply(pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order)
-    filled = next(
-        site
-        for site in sites(schedule.program)
-        if isinstance(site.stmt, Store) and site.stmt.buffer.name == name
-    )
+    filled = _filling(schedule, name)
     if filled.stage.kind is StageKind.BIND:
         return ()
     return tuple(loop.var for loop in filled.loops)
 
 
+def _filling(schedule: LoopSchedule, name: str) -> Site:
+    """Return the store to a buffer that nothing else stores to."""
+    return next(
+        site
+        for site in sites(schedule.program)
+        if isinstance(site.stmt, Store) and site.stmt.buffer.name == name
+    )
+
+
 def _copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> None:
-    """Copy the columns of each panel that a product reads, so that they are contiguous."""
+    """Copy the columns of each panel that a product reads, so that they are contiguous.
+
+    Loops follow the copy's layout, so that `transpose_rows` finds them.
+    """
     schedule.apply(cache_padded, product.update, panel, product.operand.buffer)
     table, axes = schedule.program.buffers[-1], [axis.var for axis in product.axes]
     along = [
@@ -279,6 +287,8 @@ def _copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> N
     places.append(places.pop(along.index(product.dimension) - len(along)))
     if places != list(table.order):
         schedule.apply(set_order, table, places)
+        loops = _filling(schedule, table.name).loops[-len(along) :]
+        schedule.apply(reorder, tuple(loops[d - len(places)].var for d in places[-len(along) :]))
 
 
 def _vectors(columns: For, lanes: int) -> int | None:

@@ -20,7 +20,7 @@ from ragged.analysis.masked_lanes import (
     masked_load,
     masked_stores,
 )
-from ragged.arith.affine import growth
+from ragged.arith.affine import at_most, growth
 from ragged.arith.fold import ZERO
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
@@ -34,7 +34,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.stmt import For, Store
 from ragged.ir.walk import flat, mentions, subexpressions
 
-_NODES = {BinaryOp.ADD: tirx.Add, BinaryOp.SUB: tirx.Sub, BinaryOp.DIV: tirx.Div}
+_PLAIN = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.DIV})
 _NAMED = {BinaryOp.MUL: MUL, BinaryOp.MAX: MAX, BinaryOp.MIN: MIN}
 
 
@@ -59,7 +59,7 @@ def _is_of_rows(value: Expr, dtype: DType, loop: For) -> bool:
     match value:
         case Fma(a=a, b=b, c=c):
             return all(_is_of_rows(each, dtype, loop) for each in (a, b, c))
-        case Binary(op=op, lhs=lhs, rhs=rhs) if op in _NODES or op in _NAMED:
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op in _PLAIN or op in _NAMED:
             return all(_is_of_rows(each, dtype, loop) for each in (lhs, rhs))
         case Unary(op=Elementwise() | UnaryOp.NEG, operand=operand):
             return _is_of_rows(operand, dtype, loop)
@@ -68,7 +68,7 @@ def _is_of_rows(value: Expr, dtype: DType, loop: For) -> bool:
         case Select() if masked_load(value, loop) is not None:
             return True
         case Select():
-            return _is_choice_of_rows(value, dtype, loop)
+            return _is_choice_of_rows(value, dtype, loop) or _is_choice_by_rows(value, dtype, loop)
         case _:
             return isinstance(value, Const)
 
@@ -87,6 +87,36 @@ def _is_choice_of_rows(value: Select, dtype: DType, loop: For) -> bool:
     masked = (index for load in read - everywhere for index in load.indices)
     rows = all(_is_of_rows(arm, dtype, loop) for arm in arms)
     return rows and everywhere <= read and not any(map(may_fault, masked))
+
+
+def _is_choice_by_rows(value: Select, dtype: DType, loop: For) -> bool:
+    """Return whether a comparison of rows decides in each lane between two rows, which may both be read in all lanes.
+
+    Elements that one is chosen by are read anyway, and others at their indices in buffers as large, and local rows.
+    """
+    match value.condition:
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op.is_comparison and lhs.dtype in (
+            DType.FLOAT32,
+            DType.FLOAT64,
+        ):
+            compared = _loads(value.condition)
+            rows = all(_is_of_rows(each, each.dtype, loop) for each in (lhs, rhs))
+        case _:
+            return False
+    arms = (value.if_true, value.if_false)
+    if any(isinstance(part, Select) for each in (lhs, rhs, *arms) for part in subexpressions(each)):
+        return False
+    lanes = at_most(loop.extent, {}) or 0
+    read = {(each.buffer.shape, each.indices) for each in compared}
+    return (
+        rows
+        and all(_is_of_rows(arm, dtype, loop) for arm in arms)
+        and all(
+            (each.buffer.shape, each.indices) in read or is_whole_row(each, loop.var, lanes)
+            for arm in arms
+            for each in _loads(arm)
+        )
+    )
 
 
 def _loads(value: Expr) -> AbstractSet[Load]:
@@ -167,16 +197,19 @@ class _Rows:
                 return tirx.call_intrin(dtype, FMA, *map(self.vector, (a, b, c)))
             case Select() if (masked := masked_load(value, self.loop)) is not None:
                 return load_masked(masked, self.lanes, self.expressions)
-            case Select():
+            case Select() if lane_range(value.condition, self.loop) is not None:
                 return self.choice(value)
+            case Select(condition=Binary(op=op, lhs=lhs, rhs=rhs)):
+                chosen = self.expressions.combine(op, self.vector(lhs), self.vector(rhs), lhs.dtype)
+                return tirx.Select(chosen, self.vector(value.if_true), self.vector(value.if_false))
             case Load() if self.chosen is not None and value not in self.everywhere:
                 return self.chosen_load(value, self.chosen)
             case _ if not mentions(value, (self.loop.var,)) and self.is_read_everywhere(value):
                 return tirx.Broadcast(self.expressions.emit(value), self.lanes)
             case Load(buffer=buffer, indices=indices):
                 return tirx.BufferLoad(self.expressions.storage[buffer], [self.place(buffer, indices)])
-            case Binary(op=op, lhs=lhs, rhs=rhs) if op in _NODES:
-                return _NODES[op](self.vector(lhs), self.vector(rhs))
+            case Binary(op=op, lhs=lhs, rhs=rhs) if op in _PLAIN:
+                return self.expressions.combine(op, self.vector(lhs), self.vector(rhs), value.dtype)
             case Binary(op=op, lhs=lhs, rhs=rhs):
                 return tirx.call_intrin(dtype, _NAMED[op], self.vector(lhs), self.vector(rhs))
             case Unary(op=Elementwise() as op, operand=operand):

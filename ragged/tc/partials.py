@@ -7,6 +7,7 @@ the expression was.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ragged.api import functions
 from ragged.api.values import Value, converted, lift
@@ -15,7 +16,7 @@ from ragged.ir.dtype import DType
 from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Cast, Const, Expr, Fma, Load, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.walk import loads
+from ragged.ir.walk import loads, variables
 
 
 def partials(
@@ -121,15 +122,20 @@ class _Partials:
                 self.visit(x, product(adjoint, y), path)
                 self.visit(y, product(adjoint, x), path)
             case BinaryOp.DIV:
-                self.visit(x, Binary(op, adjoint, y), path)
-                quotient = Binary(op, Binary(op, x, y), y)
-                self.visit(y, _negative(product(adjoint, quotient)), path)
+                divide = _divide_by_all if variables(x) - variables(y) else partial(Binary, op)
+                self.visit(x, divide(adjoint, y), path)
+                self.visit(y, _negative(product(adjoint, divide(divide(x, y), y))), path)
             case BinaryOp.MIN | BinaryOp.MAX:
                 first = Binary(BinaryOp.GE if op is BinaryOp.MAX else BinaryOp.LE, x, y)
                 self.visit(x, adjoint, both(path, first))
                 self.visit(y, adjoint, both(path, negated(first)))
             case _:
                 raise AssertionError(op)
+
+
+def _divide_by_all(value: Expr, divisor: Expr) -> Expr:
+    """Return a value divided by what is the same for several values: one division, and a product for each."""
+    return product(value, Binary(BinaryOp.DIV, Const(1.0, divisor.dtype), divisor))
 
 
 def _negative(value: Expr) -> Expr:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import ragged
 from cortex import models
 from cortex.ra.schedule import default_schedule
+from ragged import tc
+from ragged.analysis.transposed_tiles import SIDES
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.tile_panels import tile_panels
 from ragged.auto.tile_sizes import rows_of_remainder
@@ -19,7 +21,7 @@ from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import StageKind
-from ragged.machine import Machine
+from ragged.machine import Machine, this_machine
 from ragged.runtime.call import Caller
 from ragged.schedule.loop_schedule import LoopSchedule
 from tests.ragged.auto.test_row_variants import SMALL, dense
@@ -427,6 +429,23 @@ def test_what_is_left_as_it_is(old, new):
     text = text.replace(old, new)
     done = DefaultSchedule(AVX512)(parse(text)).program
     assert "w_packed" not in to_text(done)
+
+
+def test_a_border_is_copied_by_squares():
+    """Windows of images with a border, by channels: read along the row, stored along the channels."""
+    lib = tc.define("""
+def filters(float(N,F,H) d, float(N,C,H) x) -> (k) {
+  k(f,c,p) +=! d(n,f,h) * (h + p - 1 >= 0 && h + p - 1 < H ? x(n,c,h + p - 1) : 0) where c in 0:C, p in 0:3, h in 0:H
+}
+""")
+    function, plain = lib.filters.compile(threads=2), lib.filters.compile(schedule=None)
+    if this_machine().lanes(4) in SIDES:
+        assert re.search(r"x_padded\w*_acc", function.show("loops"))
+    for channels, width in ((1, 1), (17, 40), (64, 16), (70, 33)):
+        random = np.random.default_rng(width)
+        given = (random.standard_normal((2, many, width), np.float32) for many in (5, channels))
+        d, x = given
+        assert function(d, x).tobytes() == plain(d, x).tobytes()
 
 
 def test_more_columns_than_a_panel_that_fill_no_vectors_are_padded():

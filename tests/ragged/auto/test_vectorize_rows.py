@@ -52,6 +52,14 @@ def test_what_does_not_fill_a_vector_is_in_narrower_ones():
     check_both(program, count=len(lengths), length=lengths, x=x)
 
 
+def test_a_place_less_a_number_is_side_by_side():
+    inside = "j - count + 2 >= 0 and j - count + 2 < 64"
+    program = scheduled(f"x[n, j - count + 2] if {inside} else 0.0")
+    assert widths(program) != []
+    x = np.random.default_rng(1).standard_normal((5, 64), np.float32)
+    check_both(program, count=5, length=np.array([64, 0, 7, 1, 20], np.int32), x=x)
+
+
 @pytest.mark.parametrize("value", ["x[n, 63 - j]", "x[j % count, n % 64]", "y[n, max(j - 1, 0)] + x[n, j]"])
 def test_what_is_left_to_llvm(value):
     program = scheduled(value)

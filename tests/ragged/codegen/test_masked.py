@@ -120,6 +120,59 @@ def test_lanes_that_are_not_stored_together(statement):
     assert "llvm.masked.store" not in compile_program(program).module.inspect_source("ll")
 
 
+CHOSEN = """\
+program("chosen")
+
+n: call()
+x: payload(float32[4, n])
+b: payload(float32[4, n])
+y: output(float32[4, n])
+
+with kernel:
+    for i in serial(4):
+        t = local(float32[8])
+        for j in vectorized(8):
+            t[j] = b[i, j] if j < n else 0.0
+        for j in vectorized(min(n, 8)):
+            y[i, j] = {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "formula"),
+    [
+        ("t[j] if x[i, j] > 0.0 else 0.0", lambda x, b: np.where(x > 0, b, 0)),
+        ("b[i, j] + 1.0 if x[i, j] <= t[j] else t[j] * x[i, j]", lambda x, b: np.where(x <= b, b + 1, b * x)),
+        (
+            "0.5 if x[i, j] != x[i, n - 1] else t[j]",
+            lambda x, b: np.where(x != x[:, -1:], np.float32(0.5), b),
+        ),
+    ],
+)
+def test_lanes_choose_by_what_they_hold(value, formula):
+    program = parse(CHOSEN.format(value=value))
+    assert "llvm.masked.store" in compile_program(program).module.inspect_source("ll")
+    for count in (1, 3, 8):
+        x, b = (np.random.default_rng(seed).standard_normal((4, count), np.float32) for seed in (1, 2))
+        x[0, 0] = x[3, -1] = np.nan
+        b[1] = x[1]
+        np.testing.assert_array_equal(check_both(program, n=count, x=x, b=b)["y"], formula(x, b))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "b[i, 7 - n + j] if x[i, j] > 0.0 else 0.0",
+        "t[j] if x[i, j] > (1.0 if x[i, j] > 2.0 else 0.0) else 0.0",
+        "t[j] if x[i, j] > 0.0 and x[i, j] < 1.0 else 0.0",
+    ],
+)
+def test_what_only_some_lanes_may_read_is_read_one_by_one(value):
+    assert "llvm.masked.store" not in compile_program(
+        parse(CHOSEN.format(value=value))
+    ).module.inspect_source("ll")
+
+
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_lanes_behind_the_end_are_zero_and_not_loaded(lanes):
     program = parse(LOADS.format(lanes=lanes))

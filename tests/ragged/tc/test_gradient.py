@@ -193,6 +193,22 @@ def test_index_maps_are_inverted():
     ]
 
 
+def test_what_several_values_are_divided_by_is_divided_by_once():
+    """A quotient takes a vector ten times as long as a product."""
+    lib = tc.define("""
+def rows(float(N,K) x, float(N) s) -> (y) { y(n,k) = x(n,k) / s(n) }
+def each(float(K) x, float(K) s) -> (y) { y(k) = x(k) / s(k) }
+""")
+    assert body(lib.rows.gradient()) == [
+        "d_x(n, k) = d_y(n, k) * (1.0 / s(n))",
+        "d_s(n) +=! -(d_y(n, k) * (x(n, k) * (1.0 / s(n)) * (1.0 / s(n))))",
+    ]
+    assert body(lib.each.gradient()) == [
+        "d_x(k) = d_y(k) / s(k)",
+        "d_s(k) = -(d_y(k) * (x(k) / s(k) / s(k)))",
+    ]
+
+
 def test_what_has_one_reader_is_no_sum():
     *_, last = body(TEXTS.pool.gradient())
     assert last == "d_x(h) = h / 2 < H / 2 && h % 2 == first_y(h / 2) ? d_y(h / 2) : 0.0 where h in 0:H"
