@@ -7,6 +7,7 @@ from functools import partial, reduce
 from math import copysign
 
 from ragged.analysis.faults import may_fault
+from ragged.analysis.strides import is_consecutive, stepped
 from ragged.arith.affine import growth
 from ragged.arith.fold import ZERO
 from ragged.ir.build import add, sub
@@ -14,20 +15,11 @@ from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
-from ragged.ir.stmt import For, Store
+from ragged.ir.stmt import For, Store, lanes_at_most
 from ragged.ir.walk import conjuncts, flat, mentions
 
 MASKED_LANES = (4, 8, 16)
 """The lanes of vectors of which some can be loaded and stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedStores:
-    """Stores to elements of float32, in the first `count` of `lanes` lanes; those behind are left as they are."""
-
-    lanes: int
-    count: Expr
-    stores: tuple[Store, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +117,21 @@ def _lane_of(value: Expr, place: Expr, lane: Var) -> Expr | None:
     return sub(value, substitute(place, {lane: ZERO}))
 
 
-def masked_stores(loop: For) -> MaskedStores | None:
-    """Return the stores of a vectorized loop of at most so many iterations; None if it has another form.
+def stored_lanes(loop: For) -> int | None:
+    """Return the lanes of vectors of which a vectorized loop stores the first ones; None for a loop of another form.
 
-    Elements that are stored may be apart, but are equally far apart.
+    It has at most so many iterations, and stores elements of float32. They may be apart, but are equally far apart.
     """
-    match loop.extent:
-        case Binary(op=BinaryOp.MIN, rhs=Const(value=lanes)) if int(lanes) in MASKED_LANES:
-            stores = tuple(stmt for stmt in flat(loop.body) if isinstance(stmt, Store))
-            if len(stores) == len(flat(loop.body)) and all(_are_apart(each, loop.var) for each in stores):
-                return MaskedStores(int(lanes), loop.extent, stores)
-        case _:
-            pass
-    return None
-
-
-def _are_apart(store: Store, lane: Var) -> bool:
-    steps = [growth(index, lane) for index in store.indices]
-    return store.buffer.dtype is DType.FLOAT32 and steps.count(1) == 1 and steps.count(0) == len(steps) - 1
+    lanes = lanes_at_most(loop)
+    if isinstance(loop.extent, Const) or lanes not in MASKED_LANES:
+        return None
+    apart = all(
+        isinstance(stmt, Store)
+        and stmt.buffer.dtype is DType.FLOAT32
+        and stepped(stmt.indices, loop.var) is not None
+        for stmt in flat(loop.body)
+    )
+    return lanes if apart else None
 
 
 def is_whole_row(read: Load, lane: Var, lanes: int) -> bool:
@@ -155,7 +144,4 @@ def is_whole_row(read: Load, lane: Var, lanes: int) -> bool:
 
 def _is_row(buffer: Buffer, indices: tuple[Expr, ...], lane: Var) -> bool:
     """Return whether elements of float32 are consecutive as a variable goes on."""
-    if buffer.dtype is not DType.FLOAT32 or not indices:
-        return False
-    last = buffer.order[-1]
-    return [growth(index, lane) for index in indices] == [1 if d == last else 0 for d in range(len(indices))]
+    return buffer.dtype is DType.FLOAT32 and is_consecutive(buffer, indices, lane)

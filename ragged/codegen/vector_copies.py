@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ragged.analysis.masked_lanes import MaskedLoad
 from ragged.analysis.row_pairs import pair_row
+from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import TransposedTile
-from ragged.arith.affine import growth
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.ops import (
@@ -20,7 +20,7 @@ from ragged.codegen.ops import (
     literal,
 )
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Const, Expr, Load, Var
+from ragged.ir.expr import Const, Load, Var
 from ragged.ir.stmt import For, Store
 
 
@@ -41,20 +41,17 @@ def pair_row_of(loop: For, expressions: Expressions) -> TirStmt | None:
     return tirx.BufferStore(expressions.storage[store.buffer], pairs, [write])
 
 
-def store_masked(
-    store: Store, elements: TirExpr, lane: Var, count: Expr, expressions: Expressions
-) -> TirStmt:
-    """Return a store of the first `count` elements of a vector, from lane 0 on."""
-    expressions.variables[lane] = literal(0, INDEX)
-    buffer, one = store.buffer, literal(1, INDEX)
-    write, first = expressions.offset(buffer, store.indices), expressions.emit(count)
+def store_masked(store: Store, elements: TirExpr, loop: For, expressions: Expressions) -> TirStmt:
+    """Return a store of as many elements of a vector as a loop has iterations; its variable stands for lane 0."""
+    buffer, lane = store.buffer, loop.var
+    write, count = expressions.offset(buffer, store.indices), expressions.emit(loop.extent)
     address = tirx.address_of(tirx.BufferLoad(expressions.storage[buffer], [write]))
-    if growth(store.indices[buffer.order[-1]], lane) == 1:
-        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, first))
-    expressions.variables[lane] = one
+    if is_consecutive(buffer, store.indices, lane):
+        return tirx.Evaluate(tirx.call_intrin("int32", MASKED_STORE, address, elements, count))
+    first, expressions.variables[lane] = expressions.variables[lane], literal(1, INDEX)
     stride = expressions.offset(buffer, store.indices) - write
-    expressions.variables[lane] = literal(0, INDEX)
-    return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, first, stride))
+    expressions.variables[lane] = first
+    return tirx.Evaluate(tirx.call_intrin("int32", MASKED_SCATTER, address, elements, count, stride))
 
 
 def load_masked(load: MaskedLoad, lanes: int, expressions: Expressions) -> TirExpr:

@@ -14,13 +14,12 @@ from ragged.analysis.faults import may_fault
 from ragged.analysis.masked_lanes import (
     LaneRange,
     MaskedLoad,
-    MaskedStores,
     is_whole_row,
     lane_range,
     masked_load,
-    masked_stores,
+    stored_lanes,
 )
-from ragged.arith.affine import at_most, growth
+from ragged.arith.affine import growth
 from ragged.arith.fold import ZERO
 from ragged.codegen.exprs import Expressions
 from ragged.codegen.load_tvm import tirx
@@ -31,7 +30,7 @@ from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
-from ragged.ir.stmt import For, Store
+from ragged.ir.stmt import For, Store, lanes_at_most
 from ragged.ir.walk import flat, mentions, subexpressions
 
 _PLAIN = frozenset({BinaryOp.ADD, BinaryOp.SUB, BinaryOp.DIV})
@@ -106,15 +105,14 @@ def _is_choice_by_rows(value: Select, dtype: DType, loop: For) -> bool:
     arms = (value.if_true, value.if_false)
     if any(isinstance(part, Select) for each in (lhs, rhs, *arms) for part in subexpressions(each)):
         return False
-    lanes = at_most(loop.extent, {}) or 0
     read = {(each.buffer.shape, each.indices) for each in compared}
     return (
         rows
         and all(_is_of_rows(arm, dtype, loop) for arm in arms)
         and all(
-            (each.buffer.shape, each.indices) in read or is_whole_row(each, loop.var, lanes)
+            (each.buffer.shape, each.indices) in read
             for arm in arms
-            for each in _loads(arm)
+            for each in _loads(arm) - _whole_rows(arm, loop, lanes_at_most(loop))
         )
     )
 
@@ -144,28 +142,34 @@ def stores_some_lanes(loop: For) -> bool:
 
     Elements of what is not a whole row of a local buffer are read in these lanes alone, at indices that are not read.
     """
-    found = masked_stores(loop)
-    return found is not None and all(
-        _is_of_rows(each.value, DType.FLOAT32, loop)
-        and not any(may_fault(index) for load in _masked_loads(each, loop, found) for index in load.indices)
-        for each in found.stores
+    lanes = stored_lanes(loop)
+    return lanes is not None and all(
+        _is_of_rows(stmt.value, DType.FLOAT32, loop)
+        and not any(
+            may_fault(index)
+            for load in _loads(stmt.value) - _whole_rows(stmt.value, loop, lanes)
+            for index in load.indices
+        )
+        for stmt in flat(loop.body)
+        if isinstance(stmt, Store)
     )
 
 
-def _masked_loads(store: Store, loop: For, found: MaskedStores) -> AbstractSet[Load]:
-    return {each for each in _loads(store.value) if not is_whole_row(each, loop.var, found.lanes)}
+def _whole_rows(value: Expr, loop: For, lanes: int | None) -> AbstractSet[Load]:
+    """Return the loads in a value that may be of all lanes, whether a loop has as many iterations or not."""
+    return {each for each in _loads(value) if lanes is not None and is_whole_row(each, loop.var, lanes)}
 
 
 def masked_row_stores(loop: For, expressions: Expressions) -> list[TirStmt]:
     """Return a loop of at most so many iterations as a masked store for each statement; see `stores_some_lanes`."""
-    found = masked_stores(loop)
-    assert found is not None, "the loop stores some lanes"
-    stored = list[TirStmt]()
-    for each in found.stores:
-        expressions.variables[loop.var] = literal(0, INDEX)
-        whole = _loads(each.value) - _masked_loads(each, loop, found)
-        rows = _Rows(loop, found.lanes, expressions, LaneRange(ZERO, found.count, guarded=False), whole)
-        stored.append(store_masked(each, rows.vector(each.value), loop.var, found.count, expressions))
+    lanes = stored_lanes(loop)
+    assert lanes is not None, "the loop stores some lanes"
+    expressions.variables[loop.var] = literal(0, INDEX)
+    stored, some = list[TirStmt](), LaneRange(ZERO, loop.extent, guarded=False)
+    for stmt in flat(loop.body):
+        assert isinstance(stmt, Store), "the loop stores some lanes"
+        rows = _Rows(loop, lanes, expressions, some, _whole_rows(stmt.value, loop, lanes))
+        stored.append(store_masked(stmt, rows.vector(stmt.value), loop, expressions))
     return stored
 
 

@@ -122,7 +122,7 @@ class _Partials:
                 self.visit(x, product(adjoint, y), path)
                 self.visit(y, product(adjoint, x), path)
             case BinaryOp.DIV:
-                divide = _divide_by_all if variables(x) - variables(y) else partial(Binary, op)
+                divide = _times_reciprocal if variables(x) - variables(y) else partial(Binary, op)
                 self.visit(x, divide(adjoint, y), path)
                 self.visit(y, _negative(product(adjoint, divide(divide(x, y), y))), path)
             case BinaryOp.MIN | BinaryOp.MAX:
@@ -133,8 +133,8 @@ class _Partials:
                 raise AssertionError(op)
 
 
-def _divide_by_all(value: Expr, divisor: Expr) -> Expr:
-    """Return a value divided by what is the same for several values: one division, and a product for each."""
+def _times_reciprocal(value: Expr, divisor: Expr) -> Expr:
+    """Return a value times a reciprocal, which is computed once where several values have the same divisor."""
     return product(value, Binary(BinaryOp.DIV, Const(1.0, divisor.dtype), divisor))
 
 

@@ -112,10 +112,8 @@ class PadExtent(ContextRewriter):
                     continue
                 if not given:
                     raise self.too_short(load.buffer, "read", index, extent, found)
-                if mentions(goal, self.inner) and self.holds_before(before, goal):
-                    inside = before
-                else:
-                    inside = both(inside, goal)
+                apart = mentions(goal, self.inner) and self.holds_before(before, goal)
+                inside = both(inside, before if apart else goal)
         if inside is None:
             return load
         zero = Const(0.0 if load.dtype.is_float else 0, load.dtype)

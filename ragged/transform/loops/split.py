@@ -78,7 +78,7 @@ def split(program: Program, loop: Var, factor: int, tail: Tail = Tail.GUARD) -> 
                 x[min(i_o * 8, n - 8) + i_i] = 0.0
 
     An extent that `factor` divides has no tail; where one that may be negative is peeled, `max(n, 0)` stands for it.
-    An extent `min(n, 4)` has one block of 4 or more with a guard.
+    With a guard, an extent of at most `factor`, as `min(n, 4)` by 4, is one block, whatever n is.
     The loop's forwarding is (outer, inner), and (outer, inner, tail) where a tail is peeled.
 
     Raises:

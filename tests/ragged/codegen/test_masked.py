@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ragged.analysis.masked_lanes import masked_stores
+from ragged.analysis.masked_lanes import stored_lanes
 from ragged.codegen.build import compile_program
 from ragged.codegen.vector_rows import stores_rows
 from ragged.ir.index import index_of
@@ -40,15 +40,15 @@ with kernel:
 """
 
 
-def copies(program):
+def stored(program):
     loops = (the_loop(program, var, "the test") for var in index_of(program).loops if var.name == "j")
-    return [copy for copy in map(masked_stores, loops) if copy is not None]
+    return [lanes for lanes in map(stored_lanes, loops) if lanes is not None]
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_lanes_behind_the_end_are_not_stored(lanes):
     program = parse(STORES.format(lanes=lanes, extent=f"min(n, {lanes})", shift=""))
-    assert [copy.lanes for copy in copies(program)] == [lanes]
+    assert stored(program) == [lanes]
     assert "llvm.masked.store" in compile_program(program).module.inspect_source("ll")
     x = np.random.default_rng(0).standard_normal((4, lanes), np.float32)
     for count in (0, 1, lanes - 1, lanes):  # a row begins where the one before ends
@@ -61,7 +61,7 @@ def test_lanes_are_scattered_where_they_are_apart(lanes):
     program = parse(
         text.replace("y: output(float32[4, n])", "y: output(float32[n, 4])").replace("y[i, j]", "y[j, i]")
     )
-    assert [copy.lanes for copy in copies(program)] == [lanes]
+    assert stored(program) == [lanes]
     assert "llvm.masked.scatter" in compile_program(program).module.inspect_source("ll")
     x = np.random.default_rng(0).standard_normal((4, lanes), np.float32)
     for count in (0, 1, lanes - 1, lanes):

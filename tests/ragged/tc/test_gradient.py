@@ -193,8 +193,7 @@ def test_index_maps_are_inverted():
     ]
 
 
-def test_what_several_values_are_divided_by_is_divided_by_once():
-    """A quotient takes a vector ten times as long as a product."""
+def test_the_reciprocal_of_a_divisor_of_several_values_is_computed_once():
     lib = tc.define("""
 def rows(float(N,K) x, float(N) s) -> (y) { y(n,k) = x(n,k) / s(n) }
 def each(float(K) x, float(K) s) -> (y) { y(k) = x(k) / s(k) }
