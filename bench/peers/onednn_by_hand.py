@@ -53,6 +53,8 @@ class Measured(Peer):
         self._model, self._kept = 0, dict(job.params)
         self._outputs: dict[str, tuple[int, ...]] = {"h": (job.hidden,)}
         self._levels = levels_of(job, rows_for_leaves=job.cell in _LEAVES_HAVE_ROWS)
+        if self.rounded and not can_round_products():
+            raise RuntimeError("oneDNN multiplies no bfloat16 on this processor, as it has no AVX-512")
         _LIBRARY.round_products(self.rounded)
         self._model = self._make(job)
 
@@ -132,6 +134,11 @@ class Measured(Peer):
             return answers
 
         return call
+
+
+def can_round_products() -> bool:
+    """Return whether oneDNN multiplies bfloat16 on this processor."""
+    return bool(_LIBRARY.can_round_products())
 
 
 def _batch(levels: Levels) -> _Batch:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from bench.models import MODELS
+from bench.peers import onednn_by_hand
 from bench.peers.job import SEQUENTIAL, Cell, Job
 from bench.peers.native import build
 from bench.peers.numpy_levels import Measured as NumPy
-from bench.peers.onednn_by_hand import Measured
+from bench.peers.onednn_by_hand import Measured, can_round_products
 from bench.peers.onednn_rounded import Measured as Rounded
 from bench.trees import Tree, flatten, grids, perfect_trees, sequences, ternary_trees, unflatten
 
@@ -54,6 +55,7 @@ def test_workers_share_the_columns_of_states(cell):
                 np.testing.assert_allclose(answers[name], array, atol=2e-6)
 
 
+@pytest.mark.skipif(not can_round_products(), reason="oneDNN multiplies no bfloat16 on this processor")
 @pytest.mark.parametrize("cell", Cell)
 def test_factors_of_products_are_rounded(cell):
     """Small trees of small states: answers differ from those in float32, by what eight bits are."""
@@ -64,6 +66,13 @@ def test_factors_of_products_are_rounded(cell):
         for name, array in wanted.items():
             np.testing.assert_allclose(answers[name], array, atol=5e-2)
             assert np.abs(answers[name] - array).max() > 1e-5
+
+
+def test_a_processor_that_multiplies_no_bfloat16_is_an_error(monkeypatch):
+    monkeypatch.setattr(onednn_by_hand, "can_round_products", lambda: False)
+    Measured(job(Cell.TREE_FC, 1))
+    with pytest.raises(RuntimeError, match="oneDNN multiplies no bfloat16 on this processor"):
+        Rounded(job(Cell.TREE_FC, 1))
 
 
 def test_answers_are_not_changed_by_later_calls():

@@ -66,12 +66,15 @@ def test_random_structures(structures):
 
 
 def test_each_worker_has_room_for_the_rows_of_one_block():
+    def loops(threads: int, options: RecursionOptions) -> str:
+        fn = cortex.compile(MODEL, PARAMS, threads=threads, options=options, target="llvm -mcpu=x86-64-v4")
+        return fn.show("loops")
+
+    few = RecursionOptions(gather_block_rows=BLOCK)
     room = "x_leaf: workspace(float32[workers, {}, 20], dims=(None, N, None))"
-    assert room.format(2 * BLOCK) in compiled(2).show("loops")
-    assert room.format(2 * 24) in cortex.compile(MODEL, PARAMS, threads=2).show("loops")
-    assert "x_leaf: workspace" not in compiled(1).show(
-        "loops"
-    )  # a row of it, no more, is made where it is used
+    assert room.format(2 * BLOCK) in loops(2, few)
+    assert room.format(2 * 24) in loops(2, RecursionOptions())
+    assert "x_leaf: workspace" not in loops(1, few)  # a row of it, no more, is made where it is used
 
 
 def test_no_block_waits_for_others_columns():

@@ -24,7 +24,7 @@ TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
 OTHERS = [
     RecursionOptions(tile=(3, 2), reduction_unroll=4, slice_vectors=1, row_vectors=2),
     RecursionOptions(rows_per_tile=1, share_columns=False),
-    RecursionOptions(tile=(6, 4), rows_per_tile=2, max_stack_bytes=1024),
+    RecursionOptions(tile=(6, 2), rows_per_tile=2, max_stack_bytes=1024),
     RecursionOptions(refactor=("Wl", "Wr"), reroll=False),
 ]
 

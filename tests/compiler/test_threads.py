@@ -17,6 +17,7 @@ from ragged.compiled.spin_time import spin_time_by_batch
 from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import statements
+from ragged.machine import this_machine
 
 MODELS = {
     "tree_fc": models.tree_fc(hidden=24, vocab=50),
@@ -125,7 +126,8 @@ def loops(program):
 
 def test_large_temporaries_are_each_worker_s_own():
     model = models.mv_rnn(hidden=144, vocab=5)
-    loops = cortex.compile(model, model.init_params(seed=0), threads=2).show("loops")
+    fn = cortex.compile(model, model.init_params(seed=0), threads=2, target="llvm -mcpu=x86-64-v4")
+    loops = fn.show("loops")
     assert re.search(r"workspace\(float32\[workers, 144, \d+\]", loops)
     assert "workspace(float32[num_nodes, 144, 144]" not in loops
 
@@ -145,7 +147,7 @@ def test_workers_share_the_columns_of_a_chain(hidden, waits, tmp_path):
     fn = cortex.compile(model, model.init_params(seed=0), threads=2)
     fn.save(tmp_path / "m.cortex")
     for each in (fn, cortex.load(tmp_path / "m.cortex")):
-        assert each._parts.kernel.kernel.shares_columns == (hidden > 16)
+        assert each._parts.kernel.kernel.shares_columns == (hidden >= 2 * this_machine().lanes(4))
         assert (each._spin_ns(100, 100) > 0) == waits, "a batch of one small node is not worth meeting at"
 
 

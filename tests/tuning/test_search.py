@@ -22,7 +22,7 @@ from ragged.tuning.rounds import LEAST_ROUNDS, Times, take_turns
 MODEL = models.tree_fc(hidden=4, vocab=7)
 PARAMS = MODEL.init_params(seed=1)
 TREES = [((1, 2), (3, ((4, 5), 6))), 3, (((0, 1), 2), (3, 4))]
-SPACE = {"reduction_unroll": [2], "tile": [(5, 4), (99, 99)], "slice_vectors": [4]}
+SPACE = {"reduction_unroll": [2], "tile": [(5, 2), (99, 99)], "slice_vectors": [4]}
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def pretended(monkeypatch):
     compiled = search._ModelSubject.compile
 
     def pretend(subject, options):
-        time = 100_000 / (1 + (options.reduction_unroll == 2)) * (1 + (options.tile == (5, 4)) / 100)
+        time = 100_000 / (1 + (options.reduction_unroll == 2)) * (1 + (options.tile == (5, 2)) / 100)
         return replace(compiled(subject, options), time=lambda: [time])
 
     monkeypatch.setattr(search._ModelSubject, "compile", pretend)
@@ -41,7 +41,7 @@ def pretended(monkeypatch):
 FOUND = """\
 options                          kernel, us      10-90 %  of the default
 reduction_unroll=2                     50.0    50.0-50.0           0.500  best
-tile=(5, 4), reduction_unroll=2        50.5    50.5-50.5           0.505
+tile=(5, 2), reduction_unroll=2        50.5    50.5-50.5           0.505
 default                               100.0  100.0-100.0           1.000
 not timed: tile=(99, 99), reduction_unroll=2: options: tile=(99, 99) does not fit in registers
 not timed: 1 with the kernel of another point

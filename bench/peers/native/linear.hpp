@@ -74,6 +74,20 @@ class Linear {
  public:
   inline static bool rounded = false;  // what those made from now on are
 
+  // Whether oneDNN multiplies bfloat16 on this processor.
+  static bool can_round() {
+    dnnl_engine_t engine;
+    check(dnnl_engine_create(&engine, dnnl_cpu, 0), "engine");
+    dnnl_memory_desc_t factor = matrix(16, 16, 16, 1, dnnl_bf16), sum = matrix(16, 16, 16, 1);
+    dnnl_primitive_desc_t described;
+    const bool can =
+        dnnl_matmul_primitive_desc_create(&described, engine, factor, factor, nullptr, sum, nullptr) == dnnl_success;
+    if (can) dnnl_primitive_desc_destroy(described);
+    for (auto made : {factor, sum}) dnnl_memory_desc_destroy(made);
+    dnnl_engine_destroy(engine);
+    return can;
+  }
+
   Linear(dnnl_engine_t engine, const float* weights, int64_t gates, int64_t hidden, int64_t in, Slice slice,
          int64_t dst_stride, const float* relu_bias = nullptr)
       : engine_(engine), in_(in), out_(gates * slice.width()), dst_stride_(dst_stride), rows_(out_ * in) {

@@ -53,6 +53,8 @@ Model* gru_reset_after(int workers, int64_t hidden, const float* W, const float*
 // Whether models made from now on round the factors of their products to bfloat16.
 void round_products(int rounded) { Linear::rounded = rounded; }
 
+int can_round_products() { return Linear::can_round(); }
+
 void run(Model* model, const Batch* batch, float* const* out) { model->run(*batch, out); }
 
 void destroy(Model* model) { delete model; }
