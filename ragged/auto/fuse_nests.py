@@ -9,6 +9,7 @@ from math import prod
 from ragged.analysis.buffers import is_size_expr
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of
+from ragged.auto.fuse_row_blocks import fuse_row_blocks
 from ragged.auto.interchange_reductions import is_side_by_side
 from ragged.errors import ScheduleError
 from ragged.ir.elementwise import Elementwise
@@ -56,12 +57,14 @@ def fuse_nests(schedule: LoopSchedule, threads: int) -> None:
     section 5.1). isl proposes the outermost ones in which dependent iterations are equal (coincident); the
     most of them that leave products their register tiles and reductions their vectors are fused, by `reorder` and
     `fuse_siblings`, which prove it again. What is refused, or beyond isl's limit, stays as it is written. This is for
-    dense nests of parallel loops. Comes before products are tiled, and while loops are parallel.
+    dense nests of parallel loops; `fuse_row_blocks` then fuses those over blocks of rows. Comes before products are
+    tiled, and while loops are parallel.
     """
     group: _Group | None = None
     for nest in _nests(schedule.program):
         if nest is None or group is None or not group.join(schedule, nest):
             group = None if nest is None else _Group(nest, threads)
+    fuse_row_blocks(schedule)
 
 
 _INDEPENDENT = (LoopKind.PARALLEL, LoopKind.SERIAL)

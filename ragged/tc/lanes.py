@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ragged.api.dims import RaggedDim
@@ -20,6 +20,8 @@ LANES, FEWER = 64, 4
 
 One number after another would wait for the result before it. Neither follows the machine: they say the order.
 """
+ROWS = 16
+"""Rows of a partial result of sums of columns: few, so that they are in caches and workers share them evenly."""
 COLUMNS = (64, 16, 4)
 """Columns that are summed side by side, then those of the rest: a row of them is four cache lines, one, or a part."""
 
@@ -45,7 +47,8 @@ def reduce_in_lanes(
 def split_reduction(result: RaggedTensor, size: int, name: Callable[[str], str]) -> RaggedTensor:
     """Have a tensor combine partial results of `size` iterations of its first axis each; return the tensor of those.
 
-    They are another order of the reduction, of independent parts. `name` gives names to tensors.
+    They are another order of the reduction, of independent parts: an index of the tensor, the last one, or of columns
+    (`has_columns`) the first one. `name` gives names to tensors.
     """
     body = result.body
     assert isinstance(body, Reduction), "the caller asks about reductions alone"
@@ -92,6 +95,41 @@ def has_columns(result: RaggedTensor) -> bool:
         for load in read
         if mentions(load, (last,))
     )
+
+
+def reads_rows_again(result: RaggedTensor, earlier: Iterable[RaggedTensor]) -> bool:
+    """Return whether a tensor sums columns of rows that one computed earlier reads row by row, other than a product.
+
+    Both can be done with some rows while these are in caches, where the sum is of partial results of so many.
+    """
+    body = result.body
+    if not has_columns(result) or not isinstance(body, Reduction) or len(body.axes) > 1:
+        return False
+    extent = body.axes[0].extent.expr
+    if isinstance(extent, ir.Const) and int(extent.value) <= ROWS:
+        return False
+    read = _places(_read(body), [body.axes[0].var])
+    return any(not read.isdisjoint(_rows(each)) for each in earlier)
+
+
+def _rows(tensor: RaggedTensor) -> set[tuple[ir.Buffer, int]]:
+    """Return the dimensions of what a computed tensor reads at its own indices; none of a product."""
+    body = tensor.body
+    if body is None or (isinstance(body, Reduction) and not _is_read_once(tensor, _read(body))):
+        return set()
+    value = body.body if isinstance(body, Reduction) else body
+    found = [each for each in subexpressions(value.expr) if isinstance(each, ir.Load)]
+    return _places(found, tensor.indices)
+
+
+def _places(read: Iterable[ir.Load], variables: Iterable[ir.Var]) -> set[tuple[ir.Buffer, int]]:
+    """Return the buffers that are read, each with the dimensions along which one of the variables goes."""
+    return {
+        (load.buffer, place)
+        for load in read
+        for place, index in enumerate(load.indices)
+        if any(growth(index, var) == 1 for var in variables)
+    }
 
 
 def _read(body: Reduction) -> list[ir.Load]:
@@ -142,9 +180,11 @@ class _Lanes:
         extent = ir.Binary(BinaryOp.MIN, ir.Binary(BinaryOp.SUB, length, begin), width)
         body = self.reduction(own, extent, lambda k: plus(begin, k), None)
         count = floordiv(plus(length, ir.Const(size - 1)), size)
-        parts = self.tensor("parts", count, (*rows, block), body)
+        first = has_columns(self.result)
+        parts = self.tensor("parts", count, (block, *rows) if first else (*rows, block), body, first=first)
         axis = Axis(ir.Var("part"), Value(count, self.axis.extent.sources))
-        at = [*map(ir.Ref, self.result.indices), ir.Ref(axis.var)]
+        at = [ir.Ref(each) for each in self.result.indices]
+        at.insert(0 if first else len(at), ir.Ref(axis.var))
         self.result.body = self.reduced((axis,), _load(parts, at), self.body.init)
         return parts
 
@@ -180,14 +220,22 @@ class _Lanes:
         return rows, ir.Var(last), dict(zip(self.result.indices, map(ir.Ref, rows), strict=True))
 
     def tensor(
-        self, name: str, lanes: int | ir.Expr | None, indices: tuple[ir.Var, ...], body: Reduction
+        self,
+        name: str,
+        lanes: int | ir.Expr | None,
+        indices: tuple[ir.Var, ...],
+        body: Reduction,
+        *,
+        first: bool = False,
     ) -> RaggedTensor:
+        """Return a tensor with a dimension of so many `lanes` more than the result, the last one or the first."""
         own, dims = self.name(f"{self.result.name}_{name}"), self.result.dims
         if lanes is not None:
-            last = indices[-1].name
-            dim = RaggedDim(last, ir.Var(last), ir.Dim(last))
+            added = indices[0 if first else -1].name
+            dim = RaggedDim(added, ir.Var(added), ir.Dim(added))
             extent = ir.Const(lanes) if isinstance(lanes, int) else lanes
-            dims = (*dims, TensorDim(dim, Value(extent, self.axis.extent.sources)))
+            more = TensorDim(dim, Value(extent, self.axis.extent.sources))
+            dims = (more, *dims) if first else (*dims, more)
         return RaggedTensor(own, Kind.COMPUTED, self.result.dtype, dims, indices, body, self.result.at)
 
     def reduction(

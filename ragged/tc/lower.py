@@ -22,7 +22,7 @@ from ragged.ir.rewrite import substitute
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, TensorVersion
 from ragged.tc.inlined import InlinedVersions, inlined_versions
-from ragged.tc.lanes import has_columns, reduce_in_lanes, split_reduction
+from ragged.tc.lanes import ROWS, has_columns, reads_rows_again, reduce_in_lanes, split_reduction
 from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.terms import sum_by_terms
@@ -167,10 +167,11 @@ class _FunctionLowering:
         size = self.split.get(version.name) if isinstance(body, Reduction) else None
         if size is None:
             sum_by_terms(tensor, self.names.fresh)
+            size = ROWS if reads_rows_again(tensor, self.tensors.values()) else None
         reduced = tensor if size is None else split_reduction(tensor, size, self.names.fresh)
         lanes = reduce_in_lanes(reduced, self.names.fresh, in_parts=size is not None)
         self.attached += [(part, reduced) for part in lanes]
-        self.columns += [reduced] if has_columns(reduced) else []
+        self.columns += [each for each in dict.fromkeys((reduced, tensor)) if has_columns(each)]
         return tensor
 
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:

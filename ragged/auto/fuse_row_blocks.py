@@ -1,0 +1,106 @@
+"""Fuse sums of columns, by blocks of rows, with the loops over the rows that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ragged.analysis.dense_products import dense_products
+from ragged.analysis.loop_bodies import loop_of
+from ragged.arith.affine import growth
+from ragged.arith.fold import floordiv, plus
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Const, Var
+from ragged.ir.program import Program
+from ragged.ir.stmt import For, LoopKind, Reduce, Stmt
+from ragged.ir.walk import flat, leaves, loads, read
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.reorder_stmts import reorder_stmts
+from ragged.transform.loops.fuse_siblings import fuse_siblings
+from ragged.transform.loops.split import Tail, split
+
+
+def fuse_row_blocks(schedule: LoopSchedule) -> None:
+    """Sum up columns of a block of rows right after what is computed in these rows, while they are in caches.
+
+    before::
+
+        for n in parallel(N):
+            for k in parallel(K):
+                y[n, k] = x[n, k] * z[n, k]
+        for b in parallel((N + 15) // 16):
+            for k in parallel(K):
+                s[b, k] = 0.0
+                for r in serial(min(N - b * 16, 16)):
+                    s[b, k] += x[b * 16 + r, k]
+
+    after::
+
+        for n_o in parallel((N + 15) // 16):
+            for n_i in parallel(min(N - n_o * 16, 16)):
+                for k in parallel(K):
+                    y[n_o * 16 + n_i, k] = x[n_o * 16 + n_i, k] * z[n_o * 16 + n_i, k]
+            for k in parallel(K):
+                s[n_o, k] = 0.0
+                for r in serial(min(N - n_o * 16, 16)):
+                    s[n_o, k] += x[n_o * 16 + r, k]
+
+    The rows are those of the last loop before that reads what is summed, and has no product. What a primitive refuses
+    stays as it is. Comes after other nests are fused, and while loops are parallel.
+    """
+    for blocks in list(_block_loops(schedule.program)):
+        before = schedule.checkpoint()
+        try:
+            _fuse(schedule, blocks)
+        except ScheduleError as refusal:
+            schedule.restore(before)
+            schedule.refuse(f"fuse blocks of rows '{blocks.name}'", refusal)
+
+
+def _block_loops(program: Program) -> Iterator[Var]:
+    """Yield the outermost parallel loops over blocks of rows."""
+    for part in flat(program.kernel):
+        if isinstance(part, For) and part.kind is LoopKind.PARALLEL and _rows_of(part) is not None:
+            yield part.var
+
+
+def _rows_of(loop: For) -> int | None:
+    """Return how many rows the blocks have of which each iteration reduces one; None if it reduces something else."""
+    for leaf in leaves(loop):
+        if isinstance(leaf, Reduce):
+            for load in loads(leaf.value):
+                for index in load.indices:
+                    rows = growth(index, loop.var)
+                    if rows is not None and rows > 1 and any(growth(index, axis) == 1 for axis in leaf.axes):
+                        return rows
+    return None
+
+
+def _fuse(schedule: LoopSchedule, blocks: Var) -> None:
+    over = loop_of(schedule.program, blocks)
+    parts = list(flat(schedule.program.kernel))
+    rows = _rows_of(over)
+    assert rows is not None, "it is a loop over blocks"
+    first = _reader(schedule.program, parts[: parts.index(over)], over)
+    if first.extent != over.extent:
+        if over.extent != floordiv(plus(first.extent, Const(rows - 1)), rows):
+            raise ScheduleError("as written", because=f"'{first.var.name}' is over no such rows")
+        outer = schedule.apply(split, first.var, rows, Tail.SHORT).loops[first.var][0]
+    else:
+        outer = first.var
+    schedule.apply(reorder_stmts, blocks, outer)
+    schedule.apply(fuse_siblings, outer, blocks)
+
+
+def _reader(program: Program, parts: Sequence[Stmt], over: For) -> For:
+    """Return the last parallel loop that reads what `over` does, and has no product."""
+    products = {each.update for each in dense_products(program)}
+    summed = {buffer for buffer in read(over) if len(buffer.shape) > 1}
+    for part in reversed(parts):
+        if (
+            isinstance(part, For)
+            and part.kind is LoopKind.PARALLEL
+            and not summed.isdisjoint(read(part))
+            and not any(isinstance(leaf, Reduce) and leaf.label in products for leaf in leaves(part))
+        ):
+            return part
+    raise ScheduleError("as written", because="no loop before reads the rows")
