@@ -12,7 +12,8 @@ BUILD_TOOLS := cmake ninja
 BUILD_REQUIRES = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 BUILT_FROM := pyproject.toml CMakeLists.txt $(shell find ragged cortex -path '*/native/*' -type f)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest
+# glibc takes large pages for the solver's memory, which each question fills anew, and has fewer of them to ask for.
+PYTEST := GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $(BIN)/python -m pytest
 PYTEST_ARGS :=
 # A version after 3.11, in an environment of its own: what depends on how CPython keeps objects, and what reads them.
 NEWER := build/newer-python
