@@ -61,7 +61,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # "ci", the default, draws the same examples in every run; `--hypothesis-profile=search` looks for new ones. Hypothesis
 # mixes in constants of the local modules that a process has imported by then, which are others in each worker.
 providers._get_local_constants = lambda: providers._local_constants
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=30)
 hypothesis.settings.register_profile("search", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("ci")
 
@@ -90,6 +90,79 @@ ALONE = (
 # Tests of tens of seconds come first: begun at the end, one of them would leave the other processors without work.
 LONG = ("test_random", "bench", "test_documents.py", "ragged/ops/test_primitives.py")
 
+# Left to `make thorough`: further sizes, threads and models of what other parameters of the same test compare, and
+# commands of the benchmark that compile for half a minute, of which each part has a test.
+FURTHER = (
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[dense_16]",
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[gru]",
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[mv_rnn_64]",
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[nary_tree_lstm_6]",
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[simple_tree_gru]",
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[tree_lstm_64]",
+    "bench/test_compile.py::test_compiling_takes_no_more_than_was_recorded[tree_rnn]",
+    "bench/test_gains.py::test_every_operator_has_its_variants",
+    "bench/test_gains.py::test_the_json_has_what_the_documents_say",
+    "bench/test_gains.py::test_the_table_names_every_variant",
+    "bench/test_optimizations.py::test_the_command",
+    "bench/test_ragged.py::test_batches_and_widths",
+    "bench/test_ragged.py::test_ours_is_measured_by_the_same_rules",
+    "bench/test_ragged.py::test_prelude",
+    "bench/test_scaling.py::test_the_command",
+    "bench/test_tc.py::test_gradients_have_the_numbers_of_pytorch",
+    "bench/test_tc.py::test_libraries_have_the_same_answers[torch-compiled]",
+    "bounds/test_checks_of_the_models.py::test_every_check_is_proven_and_none_is_left[tree_gru]",
+    "compiler/test_artifact.py::test_what_is_loaded_is_what_was_saved[mv_rnn]",
+    "compiler/test_equations.py::test_binary_models[tree_fc_tanh]",
+    "compiler/test_equations.py::test_tree_lstm[tree_lstm_vector]",
+    "compiler/test_key.py::test_what_the_key_holds_of_a_program_determines_the_code[mv_rnn-",
+    "compiler/test_library.py::test_a_batch_that_mixes_one_node_with_ten_thousand[gru]",
+    "compiler/test_library.py::test_a_batch_that_mixes_one_node_with_ten_thousand[nary_tree_lstm]",
+    "compiler/test_library.py::test_a_batch_that_mixes_one_node_with_ten_thousand[simple_tree_gru]",
+    "compiler/test_library.py::test_a_batch_that_mixes_one_node_with_ten_thousand[tree_gru]",
+    "compiler/test_library.py::test_a_batch_that_mixes_one_node_with_ten_thousand[tree_rnn]",
+    "compiler/test_matrices.py::test_results[mv_rnn-12-2]",
+    "compiler/test_matrices.py::test_results[mv_rnn-4-1]",
+    "compiler/test_matrices.py::test_the_same_bits[mv_rnn-20-nodes-float32]",
+    "compiler/test_matrices.py::test_the_same_bits[two_sided-32-roots-bf16]",
+    "compiler/test_precision.py::test_a_matrix_unit_gives_the_same_bits_for_any_batch_and_threads[mv_rnn]",
+    "compiler/test_precision.py::test_a_matrix_unit_gives_the_same_bits_for_any_batch_and_threads[tree_gru]",
+    "compiler/test_precision.py::test_the_error_is_that_of_rounded_factors[tree_gru]",
+    "compiler/test_precision.py::test_the_error_is_that_of_rounded_factors[tree_lstm]",
+    "compiler/test_recycled.py::test_roots_are_what_they_are_where_all_nodes_are_kept[nary_tree_lstm-2]",
+    "compiler/test_recycled.py::test_roots_are_what_they_are_where_all_nodes_are_kept[tree_gru-2]",
+    "compiler/test_threads.py::test_the_same_bits_by_nodes_and_by_columns[3-",
+    "compiler/test_threads.py::test_the_same_bits_for_any_number_of_threads[mv_rnn]",
+    "ra/test_heads.py::test_compiled[dags]",
+    "ra/test_primitives.py::test_all_that_is_legal_together_agrees_compiled[tree_lstm word Tree]",
+    "ra/test_unroll.py::test_tops_are_shared_out[tree_fc-1]",
+    "ragged/ops/test_attention.py::test_all_that_is_between_is_kept_for_one_tile_and_one_head[bias]",
+    "ragged/ops/test_attention.py::test_cross_attention[17-17]",
+    "ragged/ops/test_attention.py::test_cross_attention[24-24]",
+    "ragged/ops/test_attention.py::test_scaled_dot_product_attention[1-17-False]",
+    "ragged/ops/test_attention.py::test_scaled_dot_product_attention[2-1-False]",
+    "ragged/ops/test_attention.py::test_scaled_dot_product_attention[3-8-True]",
+    "ragged/ops/test_dtypes.py::test_attention[causal-bfloat16]",
+    "ragged/ops/test_dtypes.py::test_attention[causal-float16]",
+    "ragged/ops/test_dtypes.py::test_attention[in a window-bfloat16]",
+    "ragged/ops/test_dtypes.py::test_attention[in a window-float16]",
+    "ragged/ops/test_dtypes.py::test_products_of_different_sizes[float16]",
+    "ragged/ops/test_dtypes.py::test_triangles[1-1-float16]",
+    "ragged/ops/test_encoder.py::test_encoder_layer[24-3-17-options1]",
+    "ragged/ops/test_from_torch.py::test_attention[options1]",
+    "ragged/ops/test_from_torch.py::test_attention[options2]",
+    "ragged/ops/test_from_torch.py::test_encoder_layer[options1]",
+    "ragged/ops/test_from_torch.py::test_encoder_layer[options2]",
+    "ragged/ops/test_primitives.py::test_primitives_in_an_operator[causal attention]",
+    "ragged/ops/test_primitives.py::test_primitives_in_an_operator[cross attention]",
+    "ragged/ops/test_primitives.py::test_primitives_in_an_operator[encoder layer]",
+    "ragged/ops/test_primitives.py::test_primitives_in_an_operator[sdpa over triangles]",
+    "ragged/ops/test_products.py::test_the_work_of_products_is_shared_out_by_panels[sizes0-2]",
+    "ragged/ops/test_products.py::test_the_work_of_products_is_shared_out_by_panels[sizes0-3]",
+    "ragged/ops/test_widths.py::test_results_have_the_same_bits_for_all_widths[attention in a window]",
+    "ragged/ops/test_widths.py::test_results_have_the_same_bits_for_all_widths[encoder layer]",
+    "recursive_tc/test_models.py::test_models_of_the_library_have_the_same_bits[model1-",
+)
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no other files where tests that run alone are asked for: importing all takes a quarter of a minute."""
@@ -102,6 +175,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path = os.path.relpath(item.path, TESTS)
         if path.startswith(ALONE):
             item.add_marker(pytest.mark.alone)
+        if f"{path}::{item.name}".startswith(FURTHER):
+            item.add_marker(pytest.mark.thorough)
     items.sort(key=lambda item: not os.path.relpath(item.path, TESTS).startswith(LONG))
 
 

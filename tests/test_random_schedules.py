@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase
 from tests.support.random_runs import check_run, runs
 from tests.support.tally import Tally
 
-EXAMPLES = 100
+EXAMPLES = 60
 TALLY = Tally()
 
 

@@ -34,12 +34,14 @@ def reduce_in_lanes(
     Element j of a row of n is in lane j % 64 where j < n // 64 * 64, in lane j % 4 of four others up to n // 4 * 4, and
     the last ones are added one by one. Nothing is returned, and nothing changed, where the tensor has no such
     reduction, or elements of several rows are reduced from one that is read. `name` gives names to tensors.
-    `in_parts` says that the last index is that of a part (`split_reduction`): parts share no element.
+    `in_parts` says that an index is that of a part (`split_reduction`): parts share no element.
     """
     body = result.body
     if not isinstance(body, Reduction) or not result.indices:
         return ()
-    rows = result.indices[:-1] if in_parts else result.indices
+    rows = result.indices
+    if in_parts:
+        rows = rows[1:] if has_columns(result) else rows[:-1]
     axis = next((each for each in body.axes if _is_contiguous(result, body, each, rows)), None)
     return () if axis is None else _Lanes(result, body, axis, name).lowered()
 

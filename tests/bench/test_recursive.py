@@ -49,24 +49,33 @@ def lacking(workloads, peers):
     return [(name, peer) for name in workloads for peer in LACKING[name] if peer in peers]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """One run of every peer on every workload; those that compile for seconds are run on few, below."""
+FEW = ("tree_fc", "ternary_lstm", "dag_rnn", "lstm")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(FEW, id="few"),
+        pytest.param(tuple(WORKLOADS), id="all", marks=pytest.mark.thorough),
+    ],
+)
+def run(request, tmp_path_factory):
+    """One run of every peer on some workloads, or all; those that compile for seconds are run on few, below."""
     folder = tmp_path_factory.mktemp("bench")
     plot = folder / "plot.png"
     # One thread each: pools of several peers that stay awake on few cores would take a minute for this.
     arguments = ("--threads", 1, "--rounds", 1, "--peers", ",".join(OTHERS), "--plot", plot)
-    done, result = measured(folder, *arguments, "--workloads", ",".join(WORKLOADS))
-    return done, result, plot
+    done, result = measured(folder, *arguments, "--workloads", ",".join(request.param))
+    return done, result, plot, request.param
 
 
 def test_every_peer_is_right_on_every_workload(run):
-    done, result, _ = run
+    done, result, _, workloads = run
     assert done.returncode == 0, done.stdout + done.stderr
     assert result["refused"] == []
-    assert absent(result) == lacking(WORKLOADS, OTHERS)
+    assert absent(result) == lacking(workloads, OTHERS)
     rows = {(row["workload"], row["batch"]): row for row in result["rows"]}
-    assert set(rows) == {(name, batch) for name in WORKLOADS for batch in (1, 3)}
+    assert set(rows) == {(name, batch) for name in workloads for batch in (1, 3)}
     for row in rows.values():
         timed = [name for name in OTHERS if name not in LACKING[row["workload"]]]
         assert [times["peer"] for times in row["peers"]] == timed
@@ -74,7 +83,7 @@ def test_every_peer_is_right_on_every_workload(run):
 
 
 def test_the_json_has_what_the_documents_say(run):
-    _, result, _ = run
+    _, result, _, _ = run
     assert (result["schema"], result["settings"]["threads"], result["settings"]["warm_up"]) == (2, 1, 3)
     assert {"processor", "system", "cores", "load"} == set(result["machine"])
     assert {"python", "numpy", "torch", "dyNET38"} <= set(result["versions"])
@@ -92,12 +101,12 @@ def test_the_json_has_what_the_documents_say(run):
 
 
 def test_the_plot_is_a_png(run):
-    _, _, plot = run
+    _, _, plot, _ = run
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_table_names_every_peer(run):
-    done, _, _ = run
+    done, _, _, _ = run
     for name in OTHERS:
         assert PEERS[name].label in done.stdout
 

@@ -171,6 +171,14 @@ def test_split_reductions_are_of_parts(length):
     np.testing.assert_allclose(inner(x, y), exact, rtol=1e-4, atol=1e-4)
 
 
+def test_parts_of_columns_are_columns():
+    conv = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j+k) * w(k) }").conv
+    split = conv.compile(split_reductions={"y": 2})
+    assert "lane" not in split.show("loops") and "j_i" in split.show("loops")
+    x, w = data(40), data(5)
+    np.testing.assert_allclose(split(x, w), np.convolve(x, w[::-1], "valid"), rtol=1e-5, atol=1e-5)
+
+
 def test_workers_share_the_parts():
     function = tc.define("def total(float(N) x) -> (s) { s +=! x(i) }").total
     kernel = function.compile(threads=2, split_reductions={"s": 32}).show("loops")
