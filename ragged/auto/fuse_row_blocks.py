@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from ragged.analysis.dense_products import dense_products
 from ragged.analysis.loop_bodies import loop_of
@@ -57,10 +58,20 @@ def fuse_row_blocks(schedule: LoopSchedule) -> None:
 
 
 def _block_loops(program: Program) -> Iterator[Var]:
-    """Yield the outermost parallel loops over blocks of rows."""
+    """Yield the outermost parallel loops over blocks of rows, without products."""
     for part in flat(program.kernel):
-        if isinstance(part, For) and part.kind is LoopKind.PARALLEL and _rows_of(part) is not None:
+        if _is_plain(part, program) and _rows_of(part) is not None:
             yield part.var
+
+
+def _is_plain(part: Stmt, program: Program) -> TypeGuard[For]:
+    """Return whether a statement is a parallel loop without products, which would lose their register tiles."""
+    products = {each.update for each in dense_products(program)}
+    return (
+        isinstance(part, For)
+        and part.kind is LoopKind.PARALLEL
+        and not any(isinstance(leaf, Reduce) and leaf.label in products for leaf in leaves(part))
+    )
 
 
 def _rows_of(loop: For) -> int | None:
@@ -93,14 +104,8 @@ def _fuse(schedule: LoopSchedule, blocks: Var) -> None:
 
 def _reader(program: Program, parts: Sequence[Stmt], over: For) -> For:
     """Return the last parallel loop that reads what `over` does, and has no product."""
-    products = {each.update for each in dense_products(program)}
     summed = {buffer for buffer in read(over) if len(buffer.shape) > 1}
     for part in reversed(parts):
-        if (
-            isinstance(part, For)
-            and part.kind is LoopKind.PARALLEL
-            and not summed.isdisjoint(read(part))
-            and not any(isinstance(leaf, Reduce) and leaf.label in products for leaf in leaves(part))
-        ):
+        if _is_plain(part, program) and not summed.isdisjoint(read(part)):
             return part
     raise ScheduleError("as written", because="no loop before reads the rows")

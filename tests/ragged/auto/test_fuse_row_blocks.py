@@ -111,6 +111,12 @@ def test_other_sums_stay_as_they_are(parts, reason):
     assert reasons == ([] if reason is None else [f"as written because: {reason}"])
 
 
+def test_a_product_of_rows_in_blocks_keeps_its_tiles():
+    sums = SUMS.format(out="s", read="x[b * 16 + r, 0] * w[k, r]").replace("min(N - b * 16, 16)", "16")
+    _, record = fused(TIMES, sums)
+    assert not record.applied and not record.refused
+
+
 def test_rows_that_are_not_yet_computed_are_not_read():
     stored = ROWS.format(stored="t[N - 1 - n, k] = x[n, k]")
     sums = SUMS.format(out="s", read="x[b * 16 + r, k] * t[b * 16 + r, k]")
