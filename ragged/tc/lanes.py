@@ -41,7 +41,7 @@ def reduce_in_lanes(
         return ()
     rows = result.indices
     if in_parts:
-        rows = rows[1:] if has_columns(result) else rows[:-1]
+        rows = rows[1:] if _is_by_columns(result) else rows[:-1]
     axis = next((each for each in body.axes if _is_contiguous(result, body, each, rows)), None)
     return () if axis is None else _Lanes(result, body, axis, name).lowered()
 
@@ -49,8 +49,8 @@ def reduce_in_lanes(
 def split_reduction(result: RaggedTensor, size: int, name: Callable[[str], str]) -> RaggedTensor:
     """Have a tensor combine partial results of `size` iterations of its first axis each; return the tensor of those.
 
-    They are another order of the reduction, of independent parts: an index of the tensor, the last one, or of columns
-    (`has_columns`) the first one. `name` gives names to tensors.
+    They are another order of the reduction, of independent parts: an index of the tensor, the last one, or the first
+    one of columns. `name` gives names to tensors.
     """
     body = result.body
     assert isinstance(body, Reduction), "the caller asks about reductions alone"
@@ -81,17 +81,23 @@ def _is_read_once(result: RaggedTensor, read: Sequence[ir.Load]) -> bool:
 
 
 def has_columns(result: RaggedTensor) -> bool:
+    """Return whether a tensor reduces elements by columns, as many as are worth summing side by side."""
+    if not result.dims:
+        return False
+    extent = result.dims[-1].extent.expr
+    few = isinstance(extent, ir.Const) and int(extent.value) < COLUMNS[-1]
+    return not few and _is_by_columns(result)
+
+
+def _is_by_columns(result: RaggedTensor) -> bool:
     """Return whether a tensor reduces elements for each place of its last dimension that are side by side in it.
 
-    Products, which use what they read in several sums, are none.
+    Products, which use what they read in several sums, are none. No size matters: orders of sums follow from it.
     """
     body = result.body
     if not isinstance(body, Reduction) or not result.indices:
         return False
-    last, extent = result.indices[-1], result.dims[-1].extent.expr
-    if isinstance(extent, ir.Const) and int(extent.value) < COLUMNS[-1]:
-        return False
-    read = _read(body)
+    last, read = result.indices[-1], _read(body)
     return _is_read_once(result, read) and all(
         growth(load.indices[-1], last) == 1 and not any(mentions(each, (last,)) for each in load.indices[:-1])
         for load in read
@@ -105,7 +111,7 @@ def reads_rows_again(result: RaggedTensor, earlier: Iterable[RaggedTensor]) -> b
     Both can be done with some rows while these are in caches, where the sum is of partial results of so many.
     """
     body = result.body
-    if not has_columns(result) or not isinstance(body, Reduction) or len(body.axes) > 1:
+    if not isinstance(body, Reduction) or len(body.axes) > 1 or not _is_by_columns(result):
         return False
     extent = body.axes[0].extent.expr
     if isinstance(extent, ir.Const) and int(extent.value) <= ROWS:
@@ -182,7 +188,7 @@ class _Lanes:
         extent = ir.Binary(BinaryOp.MIN, ir.Binary(BinaryOp.SUB, length, begin), width)
         body = self.reduction(own, extent, lambda k: plus(begin, k), None)
         count = floordiv(plus(length, ir.Const(size - 1)), size)
-        first = has_columns(self.result)
+        first = _is_by_columns(self.result)
         parts = self.tensor("parts", count, (block, *rows) if first else (*rows, block), body, first=first)
         axis = Axis(ir.Var("part"), Value(count, self.axis.extent.sources))
         at = [ir.Ref(each) for each in self.result.indices]

@@ -162,10 +162,11 @@ def test_sums_are_of_sixteen_rows_each_for_any_number(rows):
         np.testing.assert_array_equal(found["t"], total)
 
 
-def test_the_order_is_that_of_the_number_of_rows():
-    x, g = (np.random.default_rng(1).standard_normal(shape, np.float32) for shape in ((53, 70), 70))
+@pytest.mark.parametrize("columns", [1, 3, 70])
+def test_the_order_is_that_of_the_number_of_rows(columns):
+    x, g = (np.random.default_rng(1).standard_normal(shape, np.float32) for shape in ((53, columns), columns))
     own = compiled(2)(x, g)
-    for other in (compiled(1), LIB.f.compile(sizes={"N": 53, "K": 70}, threads=3)):
+    for other in (compiled(1), LIB.f.compile(sizes={"N": 53, "K": columns}, threads=3)):
         found = other(x, g)
         assert all(own[name].tobytes() == found[name].tobytes() for name in own)
 
