@@ -54,7 +54,7 @@ class Measured(Peer):
         self._outputs: dict[str, tuple[int, ...]] = {"h": (job.hidden,)}
         self._levels = levels_of(job, rows_for_leaves=job.cell in _LEAVES_HAVE_ROWS)
         if self.rounded and not can_round_products():
-            raise RuntimeError("oneDNN multiplies no bfloat16 on this processor, as it has no AVX-512")
+            raise RuntimeError("oneDNN multiplies no bfloat16 on this processor")
         _LIBRARY.round_products(self.rounded)
         self._model = self._make(job)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeGuard
+from collections.abc import Sequence
 
 from ragged.analysis.dense_products import dense_products
 from ragged.analysis.loop_bodies import loop_of
@@ -12,7 +11,7 @@ from ragged.arith.fold import floordiv, plus
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program
-from ragged.ir.stmt import For, LoopKind, Reduce, Stmt
+from ragged.ir.stmt import For, LoopKind, Reduce
 from ragged.ir.walk import flat, leaves, loads, read
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.reorder_stmts import reorder_stmts
@@ -48,64 +47,61 @@ def fuse_row_blocks(schedule: LoopSchedule) -> None:
     The rows are those of the last loop before that reads what is summed, and has no product. What a primitive refuses
     stays as it is. Comes after other nests are fused, and while loops are parallel.
     """
-    for blocks in list(_block_loops(schedule.program)):
+    blocks = [loop.var for loop in _loops_without_products(schedule.program) if _rows_of(loop) is not None]
+    for loop in blocks:
         before = schedule.checkpoint()
         try:
-            _fuse(schedule, blocks)
+            _fuse(schedule, loop)
         except ScheduleError as refusal:
             schedule.restore(before)
-            schedule.refuse(f"fuse blocks of rows '{blocks.name}'", refusal)
+            schedule.refuse(f"fuse blocks of rows '{loop.name}'", refusal)
 
 
-def _block_loops(program: Program) -> Iterator[Var]:
-    """Yield the outermost parallel loops over blocks of rows, without products."""
-    for part in flat(program.kernel):
-        if _is_plain(part, program) and _rows_of(part) is not None:
-            yield part.var
-
-
-def _is_plain(part: Stmt, program: Program) -> TypeGuard[For]:
-    """Return whether a statement is a parallel loop without products, which would lose their register tiles."""
+def _loops_without_products(program: Program) -> list[For]:
+    """Return the outermost parallel loops of the kernel, but for those of products, which would lose their tiles."""
     products = {each.update for each in dense_products(program)}
-    return (
-        isinstance(part, For)
-        and part.kind is LoopKind.PARALLEL
-        and not any(isinstance(leaf, Reduce) and leaf.label in products for leaf in leaves(part))
-    )
+    loops = [
+        each for each in flat(program.kernel) if isinstance(each, For) and each.kind is LoopKind.PARALLEL
+    ]
+    return [
+        each
+        for each in loops
+        if products.isdisjoint(leaf.label for leaf in leaves(each) if isinstance(leaf, Reduce))
+    ]
 
 
 def _rows_of(loop: For) -> int | None:
     """Return how many rows the blocks have of which each iteration reduces one; None if it reduces something else."""
-    for leaf in leaves(loop):
-        if isinstance(leaf, Reduce):
-            for load in loads(leaf.value):
-                for index in load.indices:
-                    rows = growth(index, loop.var)
-                    if rows is not None and rows > 1 and any(growth(index, axis) == 1 for axis in leaf.axes):
-                        return rows
-    return None
+    found = (
+        growth(index, loop.var)
+        for leaf in leaves(loop)
+        if isinstance(leaf, Reduce)
+        for load in loads(leaf.value)
+        for index in load.indices
+        if any(growth(index, axis) == 1 for axis in leaf.axes)
+    )
+    return next((rows for rows in found if rows is not None and rows > 1), None)
 
 
 def _fuse(schedule: LoopSchedule, blocks: Var) -> None:
     over = loop_of(schedule.program, blocks)
-    parts = list(flat(schedule.program.kernel))
     rows = _rows_of(over)
     assert rows is not None, "it is a loop over blocks"
-    first = _reader(schedule.program, parts[: parts.index(over)], over)
+    loops = _loops_without_products(schedule.program)
+    first = _reader(loops[: loops.index(over)], over)
+    outer = first.var
     if first.extent != over.extent:
         if over.extent != floordiv(plus(first.extent, Const(rows - 1)), rows):
             raise ScheduleError("as written", because=f"'{first.var.name}' is over no such rows")
-        outer = schedule.apply(split, first.var, rows, Tail.SHORT).loops[first.var][0]
-    else:
-        outer = first.var
+        outer = schedule.apply(split, outer, rows, Tail.SHORT).loops[outer][0]
     schedule.apply(reorder_stmts, blocks, outer)
     schedule.apply(fuse_siblings, outer, blocks)
 
 
-def _reader(program: Program, parts: Sequence[Stmt], over: For) -> For:
-    """Return the last parallel loop that reads what `over` does, and has no product."""
+def _reader(loops: Sequence[For], over: For) -> For:
+    """Return the last one of some loops that reads what `over` does."""
     summed = {buffer for buffer in read(over) if len(buffer.shape) > 1}
-    for part in reversed(parts):
-        if _is_plain(part, program) and not summed.isdisjoint(read(part)):
-            return part
+    for loop in reversed(loops):
+        if not summed.isdisjoint(read(loop)):
+            return loop
     raise ScheduleError("as written", because="no loop before reads the rows")
