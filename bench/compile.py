@@ -126,14 +126,16 @@ class Profile:
         from cortex.ra.schedule import RecursionSchedule
         from ragged.codegen import build
         from ragged.compiled import generate
-        from ragged.prove import prover
+        from ragged.prove import prover, query
+        from ragged.prove.shared_answers import SHARED_ANSWERS
         from ragged.schedule.loop_schedule import LoopSchedule
 
+        SHARED_ANSWERS.clear()  # counts do not depend on what the process compiled before
         self.watch(RecursionSchedule, "lower", "lowering")
         self.watch(generate, "run_passes", "passes")
         self.watch(LoopSchedule, "apply", "schedule", "steps")
         self.watch(prover.Prover, "prove", "proofs", "proofs")
-        self.watch(prover._Query, "__init__", count="questions")
+        self.watch(query.Query, "__init__", count="questions")
         self.watch(z3.Solver, "check", count="z3_checks")
         self.watch(build, "stage_function", "tir")
         self.watch(build, "_build", "llvm")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from ragged.ir.expr import Expr, Var
 from ragged.ir.program import Program
 from ragged.ir.sites import Site, path_to
-from ragged.prove.prover import Proof, Unproven, prover_of
+from ragged.prove.answers import Proof, Unproven
+from ragged.prove.prover import prover_of
 
 
 def answer(

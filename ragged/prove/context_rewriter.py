@@ -13,8 +13,9 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import negated
 from ragged.ir.stmt import For, If, Let, Stmt
+from ragged.prove.answers import Proof, Unproven
 from ragged.prove.context import Context
-from ragged.prove.prover import Proof, Unproven, prover_of
+from ragged.prove.prover import prover_of
 
 
 @dataclass

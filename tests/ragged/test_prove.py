@@ -296,7 +296,8 @@ def cubes() -> tuple[Expr, list[Expr]]:
 
 def test_a_question_that_is_too_hard_ends():
     goal, conditions = cubes()
-    answers = [Prover(PROVER.program, effort=20_000).prove(goal, conditions=conditions) for _ in range(3)]
+    prover = Prover(PROVER.program, effort=20_000, answers=None)
+    answers = [prover.prove(goal, conditions=conditions) for _ in range(3)]
     assert answers == [Unproven("resource limit")] * 3
 
 

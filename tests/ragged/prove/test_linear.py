@@ -15,9 +15,8 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.walk import mentions
 from ragged.prove.context import relevant
 from ragged.prove.linear import follows
-from ragged.prove.prover import _Query
+from ragged.prove.query import Query
 from ragged.prove.question import Question, numbered
-from ragged.prove.terms import Translator
 from tests.ragged.codegen.hand import I32, buffer
 from tests.ragged.test_prove import op, size, table
 
@@ -102,7 +101,7 @@ def test_what_follows_holds_and_the_solver_proves_it(goal, conditions, let, exte
     asked = question(goal, loops, lets, conditions)
     if not follows(asked):
         return
-    assert _Query(asked, (), Translator()).alone(20_000_000) is not None
+    assert Query(asked, ()).alone(20_000_000) is not None
     for _ in range(40):
         numbers: dict[object, int] = {(SIZE,): random.randint(0, 5), SIZE: 0, WIDTH: random.randint(-4, 4)}
         numbers |= {(WIDTH, i): random.randint(-4, 4) for i in range(-3, 4)}

@@ -1,0 +1,131 @@
+"""One question as the solver has it: terms in a context of its own, and what the solver says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from ragged.ir.expr import Var
+from ragged.ir.fact import Fact
+from ragged.ir.ops import BinaryOp
+from ragged.prove.answers import Answer, Proof, Refuted
+from ragged.prove.axioms import instances
+from ragged.prove.context import Context
+from ragged.prove.question import Question
+from ragged.prove.terms import Term, Translator, combined
+
+_ROUNDS = 3
+_SMALL = (1, 2, 4, 8)
+
+
+@dataclass(slots=True)
+class Query:
+    """A question and the facts that may be used, translated into a context that nothing else is in."""
+
+    question: Question
+    facts: Sequence[Fact]
+    to: Translator = field(default_factory=Translator)
+    refuted: list[Term] = field(init=False)
+
+    def __post_init__(self) -> None:
+        about = self.question.about
+        place = self._place(about)
+        self.refuted = [*place, z3.Not(self.to.term(self.question.goal))]
+
+    def alone(self, effort: int) -> Proof | None:
+        """Prove the goal without any fact, if so little does: most goals are about places of one tile."""
+        solver = z3.SimpleSolver(ctx=self.to.context)
+        solver.set("rlimit", effort)
+        solver.add(*self.refuted, *self.to.known)
+        return Proof(frozenset()) if solver.check() == z3.unsat else None
+
+    def answer(self, effort: int) -> Answer:
+        """Return what is found with what the facts say of the calls that occur."""
+        mentioned = list(self.to.calls)
+        for _ in range(_ROUNDS):
+            calls = tuple(self.to.calls.values())
+            axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
+            solver, uses = self._solver([*self.refuted, *self.to.known], axioms, effort)
+            before = _spent(solver)
+            found = solver.check(*uses.values())
+            if found == z3.unsat or len(self.to.calls) == len(calls):
+                break
+        if found == z3.unsat:
+            return Proof(_least(solver, uses, _spent(solver) - before))
+        if found == z3.sat:
+            return Refuted("counterexample", self._example(solver, uses, mentioned))
+        out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
+        return Refuted("resource limit" if out_of_effort else "undecided")
+
+    def _solver(
+        self, asserted: Sequence[Term], axioms: Mapping[Fact, list[Term]], effort: int
+    ) -> tuple[Any, dict[Fact, Term]]:
+        """Return a solver, and for each fact that says something the Boolean that makes it hold."""
+        solver = z3.SimpleSolver(ctx=self.to.context)
+        solver.set("rlimit", effort)
+        solver.add(*asserted)
+        uses = {}
+        for number, fact in enumerate(fact for fact, instance in axioms.items() if instance):
+            uses[fact] = z3.Bool(f"fact!{number}", self.to.context)
+            solver.add(z3.Implies(uses[fact], self.to.every(axioms[fact])))
+        return solver, uses
+
+    def _place(self, about: Context) -> list[Term]:
+        """Return what holds where the goal stands."""
+        place: list[Term] = []
+        for var, extent in about.loops:
+            place += self.to.within(self.to.var(var), self.to.term(extent))
+        place += [combined(BinaryOp.EQ, self.to.var(var), self.to.term(value)) for var, value in about.lets]
+        place += [self.to.term(condition) for condition in about.conditions]
+        return place
+
+    def _example(
+        self, solver: Any, uses: dict[Fact, Term], mentioned: Sequence[tuple[object, ...]]
+    ) -> tuple[tuple[Var | str, str], ...]:
+        """Return the variables and calls of a counterexample, of small numbers if there is such a one."""
+        calls = [self.to.calls[key] for key in mentioned]
+        integers = [
+            term for term in (*self.to.vars.values(), *(call.value for call in calls)) if z3.is_int(term)
+        ]
+        model = solver.model()
+        for bound in _SMALL:
+            solver.push()
+            solver.add(*(z3.And(term >= -bound, term <= bound) for term in integers))
+            if solver.check(*uses.values()) == z3.sat:
+                model = solver.model()
+                break
+            solver.pop()
+
+        def value(term: Term) -> str:
+            return str(model.eval(term, model_completion=True))
+
+        parts: list[tuple[Var | str, str]] = [
+            (var, value(term)) for var, term in self.to.vars.items() if not var.dtype.is_float
+        ]
+        for call in sorted(calls, key=lambda call: bool(call.args)):  # sizes first
+            args = f"({', '.join(value(arg) for arg in call.args)})" if call.args else ""
+            parts.append((f"{call.function.name}{args}", value(call.value)))
+        return tuple(parts)
+
+
+def _spent(solver: Any) -> int:
+    """Return what the solver's context has done so far, in the units of its limit."""
+    return next((int(value) for name, value in solver.statistics() if name == "rlimit count"), 0)
+
+
+def _least(solver: Any, uses: dict[Fact, Term], effort: int) -> frozenset[Fact]:
+    """Return a set of facts that suffices, without each that `effort` shows to be unnecessary.
+
+    That is what the proof with all of them took: to find that a goal does not hold without a fact may take much more.
+    """
+    solver.set("rlimit", effort)
+    core = {term.get_id() for term in solver.unsat_core()}
+    needed = {fact: term for fact, term in uses.items() if term.get_id() in core}
+    for fact in tuple(needed):
+        others = [term for other, term in needed.items() if other is not fact]
+        if solver.check(*others) == z3.unsat:
+            del needed[fact]
+    return frozenset(needed)
