@@ -1,26 +1,31 @@
-"""Nests that store a square of elements the other way round: what they read are rows, what they write columns."""
+"""Nests that store a tile of elements the other way round: what they read are rows, what they write columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragged.analysis.masked_lanes import is_whole_row
 from ragged.arith.affine import growth
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Const, Load, Var
-from ragged.ir.stmt import For, LoopKind, Store
+from ragged.ir.expr import Const, Expr, Load, Var
+from ragged.ir.stmt import For, LoopKind, Store, lanes_at_most
 
 SIDES = (4, 8, 16)
-"""The lanes of the vectors of float32 that there are registers for: how many rows and columns a square has."""
+"""The lanes of the vectors of float32 that there are registers for: how many elements of a row a tile has."""
+_MOST_ROWS = max(SIDES)
 
 
 @dataclass(frozen=True, slots=True)
 class TransposedTile:
-    """`out[.., i.., j + ..] = rows[.., j.., i + ..]` for `side` rows and columns, of float32.
+    """`out[.., i.., j + ..] = rows[.., j.., i + ..]` for every i below `stored` and each j below `columns`, of float32.
 
-    What `out` has side by side `column` goes along, and `row` what `rows` has side by side.
+    Rows that are read have `lanes` elements, all of which may be read; those that are written have `columns`, and are
+    as many as `stored`, at most `lanes`. What `out` has side by side `column` goes along, and `row` what `rows` has.
     """
 
-    side: int
+    lanes: int
+    columns: int
+    stored: Expr
     row: Var
     column: Var
     out: Store
@@ -29,21 +34,23 @@ class TransposedTile:
 
 def transposed_tile(loop: For) -> TransposedTile | None:
     """Return what a nest of two loops transposes; None for any other."""
-    match loop:
-        case For(
-            extent=Const(value=side),
-            body=For(
-                kind=LoopKind.VECTORIZED, extent=Const(value=lanes), body=Store(value=Load() as rows) as out
-            ) as inner,
-        ) if side == lanes and side in SIDES:
-            pass
+    lanes = lanes_at_most(loop)
+    match loop.body:
+        case (
+            For(
+                kind=LoopKind.VECTORIZED, extent=Const(value=columns), body=Store(value=Load() as rows) as out
+            ) as inner
+        ) if lanes in SIDES and 1 < columns <= _MOST_ROWS:
+            assert lanes is not None, "one of the sides"
         case _:
             return None
     if {out.buffer.dtype, rows.buffer.dtype} != {DType.FLOAT32} or out.buffer is rows.buffer:
         return None
     row, column = loop.var, inner.var
     turned = _is_row(Load(out.buffer, out.indices), column, row) and _is_row(rows, row, column)
-    return TransposedTile(int(side), row, column, out, rows) if turned else None
+    if not turned or not (isinstance(loop.extent, Const) or is_whole_row(rows, row, lanes)):
+        return None
+    return TransposedTile(lanes, int(columns), loop.extent, row, column, out, rows)
 
 
 def _is_row(element: Load, along: Var, other: Var) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
+from ragged.analysis.strides import is_consecutive
+from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.arith.affine import at_most
 from ragged.auto.fission_nest import fission_nest
 from ragged.auto.tile_sizes import rows_of_remainder
+from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
 from ragged.ir.walk import statements
@@ -121,10 +124,40 @@ def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
     schedule.apply(pad_loop, computed[-1], lanes)
     started, summed = fission_nest(schedule, computed, init)
     schedule.apply(reorder, (*axes, *summed))
-    for *around, lane in (started, summed, stored):
-        for var in around:
-            schedule.apply(unroll, var)
-        schedule.apply(vectorize, lane)
+    if not _store_columns(schedule, stored):
+        _vectorize(schedule, stored)
+    _vectorize(schedule, started)
+    _vectorize(schedule, summed)
+
+
+def _vectorize(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
+    *around, lane = tile
+    for var in around:
+        schedule.apply(unroll, var)
+    schedule.apply(vectorize, lane)
+
+
+def _store_columns(schedule: LoopSchedule, stored: Sequence[Var]) -> bool:
+    """Store a tile by the columns of its rows where these are side by side in what it is stored to; else return False.
+
+    The last nest is what `transposed_tile` finds: rows are transposed in registers.
+    """
+    if len(stored) == 1:
+        return False
+    (row, *between, lane), store = stored, loop_of(schedule.program, stored[-1]).body
+    if not isinstance(store, Store) or not is_consecutive(store.buffer, store.indices, row):
+        return False
+    before = schedule.checkpoint()
+    try:
+        schedule.apply(reorder, (*between, lane, row))
+        _vectorize(schedule, (*between, row))
+    except ScheduleError:  # what is stored is not all of a tile
+        schedule.restore(before)
+        return False
+    if transposed_tile(loop_of(schedule.program, lane)) is None:
+        schedule.restore(before)
+        return False
+    return True
 
 
 def _sum_in(loop: For) -> tuple[Label, list[Var], Label]:

@@ -90,9 +90,11 @@ class _Lowering:
         self.texts["tiles"] = tile_text.DECLARED
         return self._extern(tile_text.multiply_name(count), tile_text.multiply_text(count), args)
 
-    def _transpose(self, side: Any, *args: TirExpr) -> TirExpr:
-        count = int(side.value)
-        return self._extern(transpose_text.transpose_name(count), transpose_text.transpose_text(count), args)
+    def _transpose(self, lanes: Any, columns: Any, *args: TirExpr) -> TirExpr:
+        shape = int(lanes.value), int(columns.value)
+        return self._extern(
+            transpose_text.transpose_name(*shape), transpose_text.transpose_text(*shape), args
+        )
 
     def _masked_load(self, call: Any) -> TirExpr:
         lanes = call.ty.dtype.lanes

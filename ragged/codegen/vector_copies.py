@@ -1,4 +1,4 @@
-"""Moves of whole vectors as TIR: squares that are transposed, rows of pairs, and some lanes of vectors."""
+"""Moves of whole vectors as TIR: tiles that are transposed, rows of pairs, and some lanes of vectors."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ def load_masked(load: MaskedLoad, lanes: int, expressions: Expressions) -> TirEx
 
 
 def transposed(tile: TransposedTile, expressions: Expressions) -> TirStmt:
-    """Return a nest that transposes a square as vectors: loads of its rows, and stores of its columns."""
-    out = Load(tile.out.buffer, tile.out.indices)
-    args: list[TirExpr] = [tirx.IntImm("int32", tile.side)]
+    """Return a nest that transposes a tile as vectors: loads of its rows, and stores of its columns."""
+    out, stored = Load(tile.out.buffer, tile.out.indices), expressions.emit(tile.stored)
+    args: list[TirExpr] = [tirx.IntImm("int32", tile.lanes), tirx.IntImm("int32", tile.columns)]
     for element, far in ((tile.rows, tile.column), (out, tile.row)):
         first, next_one = (_place(element, tile, far, step, expressions) for step in (0, 1))
         address = tirx.address_of(tirx.BufferLoad(expressions.storage[element.buffer], [first]))
         args += [address, next_one - first]
-    return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, *args))
+    return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, *args, stored))
 
 
 def _place(element: Load, tile: TransposedTile, var: Var, step: int, expressions: Expressions) -> TirExpr:
-    """Return where an element of a square's first row and column stands, or that of its second, along `var`."""
+    """Return where an element of a tile's first row and column stands, or that of its second, along `var`."""
     for each in (tile.row, tile.column):
         expressions.variables[each] = literal(step if each is var else 0, INDEX)
     return expressions.offset(element.buffer, element.indices)

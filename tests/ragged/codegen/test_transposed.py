@@ -1,4 +1,4 @@
-"""Squares of float32 that are stored the other way round: what the interpreter says, by shuffles of vectors."""
+"""Tiles of float32 that are stored the other way round: what the interpreter says, by shuffles of vectors."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SQUARE = """\
 program("square")
 
 count: input()
-x: payload(float32[count, {side}, 70])
+x: payload(float32[count, {across}, 70])
 y: output(float32[count, 40, {columns}])
 
 with kernel:
@@ -23,13 +23,14 @@ with kernel:
             for b in serial({columns}):
                 y[n, a, b] = 0.0
         for i in {kind}({side}):
-            for j in vectorized({side}):
+            for j in vectorized({across}):
                 y[n, {out}] = x[n, {rows}]
 """
 
 
-def square(side, *, kind="serial", out="i * 2 + 1, j + 3", rows="j, i + 5", columns=24):
-    text = SQUARE.format(side=side, kind=kind, out=out, rows=rows, columns=columns)
+def square(side, *, across=None, kind="serial", out="i * 2 + 1, j + 3", rows="j, i + 5", columns=24):
+    across = across or side
+    text = SQUARE.format(side=side, across=across, kind=kind, out=out, rows=rows, columns=columns)
     return parse(text)
 
 
@@ -42,10 +43,57 @@ def found(program):
 @pytest.mark.parametrize("side", [4, 8, 16])
 def test_any_bits_are_where_the_interpreter_puts_them(side, kind):
     program = square(side, kind=kind)
-    assert found(program).side == side
+    assert (found(program).lanes, found(program).columns) == (side, side)
     rng = np.random.default_rng(side)
     bits = rng.integers(0, 2**32, (3, side, 70), np.uint32)  # quiet and signalling NaN among them
     check_both(program, count=3, x=bits.view(np.float32))
+
+
+@pytest.mark.parametrize("side", [4, 8, 16])
+@pytest.mark.parametrize("across", range(2, 17))
+def test_any_number_of_rows(side, across):
+    program = square(side, across=across)
+    assert (found(program).lanes, found(program).columns) == (side, across)
+    x = np.random.default_rng(across).standard_normal((2, across, 70), np.float32)
+    check_both(program, count=2, x=x)
+
+
+PART = """\
+program("part")
+
+N: call()
+x: payload(float32[{across}, {side}])
+y: output(float32[{side}, 20])
+
+with kernel:
+    for a in serial({side}):
+        for b in serial(20):
+            y[a, b] = 7.0
+    held = local(float32[{across}, {side}])
+    for a in serial({across}):
+        for b in vectorized({side}):
+            held[a, b] = x[a, b]
+    for i in serial(min(N - 2, {side})):
+        for j in vectorized({across}):
+            y[i, j + 3] = held[j, i]
+"""
+
+
+@pytest.mark.parametrize("side", [4, 8, 16])
+@pytest.mark.parametrize("across", [2, 6, 12, 16])
+def test_as_many_columns_are_stored_as_there_are(side, across):
+    program = parse(PART.format(side=side, across=across))
+    assert found(program) is not None
+    x = np.random.default_rng(across).standard_normal((across, side), np.float32)
+    for count in (0, 2, 3, side + 1, side + 2, side + 3, 2**40):
+        check_both(program, N=count, x=x)
+
+
+def test_part_of_a_row_is_read_alone_where_the_rest_may_not_be_there():
+    given = PART.format(side=8, across=4).replace("= held[", "= x[")
+    assert found(parse(given)) is None
+    shorter = given.replace("min(N - 2, 8)", "min(N - 2, 7)")
+    assert found(parse(shorter)) is None
 
 
 def test_no_element_is_moved_by_itself():
@@ -73,9 +121,11 @@ def test_other_nests_are_no_square(other):
     check_both(program, count=2, x=np.arange(2 * 16 * 70, dtype=np.float32).reshape(2, 16, 70))
 
 
-def test_squares_have_the_sides_of_vectors():
+def test_rows_are_vectors_and_few():
     assert found(square(5)) is None
     assert found(square(12)) is None
+    assert found(square(16, across=17, columns=40)) is None
+    assert found(square(8, across=1)) is None
 
 
 def test_a_buffer_is_not_transposed_onto_itself():
