@@ -9,6 +9,7 @@ from math import prod
 
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
+from ragged.auto.panel_copies import copy_border, copy_panels, pack_panels
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import batches_of
 from ragged.auto.register_tiles import tile_registers, tile_vectors
@@ -18,23 +19,19 @@ from ragged.auto.tile_few_columns import may_have_few_columns, tile_few_columns
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Select, Var
-from ragged.ir.program import StageKind
-from ragged.ir.sites import Site, sites
-from ragged.ir.stmt import For, Label, Store
-from ragged.ir.walk import mentions
+from ragged.ir.stmt import For, Label
 from ragged.machine import Machine
 from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.storage.cache_padded import cache_padded
-from ragged.transform.storage.pack import pack
-from ragged.transform.storage.set_order import set_order
 
 _TILES_PER_PANEL = 8
 """Tiles of rows that read a panel where packing it costs no more than the strided rows of its operand cost them."""
 _TILES_PER_BLOCK = 4
 """Tiles of rows that a worker runs at least of each panel."""
+_ROWS_PER_BORDER = 16
+"""Rows of an image that are padded at once, divided by the threads: a filter reads its rows of each of them again."""
 _TILE_OF_FUNCTIONS = (2, 2)
 """Rows and vectors where a value has elementwise functions: these are many operations, and code for each element."""
 
@@ -66,7 +63,7 @@ def tile_panels(
 
     The columns of temporaries, of inputs that others read too, or at another place, are copied panel by panel.
     Another operand that is read under a condition, as images of a convolution at their border, is padded once in each
-    iteration of the first loop; where that may be too few for the `threads`, once for each row of it and each panel.
+    iteration of the first loop; where that may be too few for the `threads`, once for some rows of it and each panel.
     What follows the sum of an element in its loop, as an activation, is computed as the tile is stored. The last vector
     of a packed operand is filled up with zeros, so that sums are computed for whole vectors, and stored as far as there
     are columns. The order of each sum stays. Products that `tile_products` suits are left to it, unless many tiles of
@@ -152,26 +149,31 @@ def _tile(
     most = min(full, _vectors(columns, lanes) or full)
     outer, middle, rows = _arrange(product, threads)
     fill: tuple[Var, ...] = ()
-    blocks, tiled_rows = list[Var](), rows
+    blocks, tiled_rows, shared = list[Var](), rows, middle
+    has_border = any(isinstance(each, Select) for each in product.others) and len(product.rows) > 1
     if product.is_packed:
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
-        fill = _pack(schedule, product, lanes, most)
+        fill = pack_panels(schedule, product, lanes, most)
         if fill and not outer and len(rows) == 1 and _leaves_idle(product, most * lanes, threads):
             rows_of_block = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
             *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
             tiled_rows = (tiled,)
-        schedule.apply(reorder, (*outer, panel, *middle, *blocks, *tiled_rows, vectors, lane))
-        if any(isinstance(each, Select) for each in product.others) and len(product.rows) > 1:
-            _copy_border(schedule, product, (*middle, product.rows[0].var)[0 if middle else -1])
+        if has_border and len(middle) == 1 and threads < _ROWS_PER_BORDER:
+            size = _ROWS_PER_BORDER // threads
+            some, row = schedule.apply(split, middle[0], size, Tail.SHORT).loops[middle[0]]
+            shared, tiled_rows = (some,), (row, *tiled_rows)
+        schedule.apply(reorder, (*outer, panel, *shared, *blocks, *tiled_rows, vectors, lane))
+        if has_border:
+            copy_border(schedule, product, (*shared, product.rows[0].var)[0])
     else:
         panel, column = schedule.apply(split, columns.var, lanes * most, Tail.SHORT).loops[columns.var]
         schedule.apply(reorder, (*outer, panel, *rows, column))
-        _copy_panels(schedule, product, panel)
+        copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
         share_panels(
-            schedule, fill if product.batch or not outer else (), (*outer, panel), (*middle, *blocks)
+            schedule, fill if product.batch or not outer else (), (*outer, panel), (*shared, *blocks)
         )
 
     def rows_of(count: int) -> int:
@@ -195,15 +197,6 @@ def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
         if each.update is update:
             return each
     raise ScheduleError("tile_panels: the product is no dense product after others were tiled")
-
-
-def _copy_border(schedule: LoopSchedule, product: DenseProduct, loop: Var) -> None:
-    """Pad what a product reads under a condition, once in each iteration of a loop."""
-    before = schedule.checkpoint()
-    try:
-        schedule.apply(cache_padded, product.update, loop)
-    except ScheduleError:  # each step asks for the condition
-        schedule.restore(before)
 
 
 def _planned(
@@ -251,44 +244,6 @@ def _arrange(product: DenseProduct, threads: int) -> tuple[tuple[Var, ...], tupl
     few = first.value < threads if isinstance(first, Const) else not isinstance(last, Const)
     shared = len(rows) - 1 if threads > 1 and few else 1
     return (rows[0],), tuple(rows[1:shared]), tuple(rows[shared:])
-
-
-def _pack(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: int) -> tuple[Var, ...]:
-    """Pack the operand with the columns by panels; return the loops that fill an input's table, outermost first."""
-    buffer = product.operand.buffer
-    name = schedule.program.free_name(f"{buffer.name}_packed")
-    schedule.apply(pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order)
-    filled = _filling(schedule, name)
-    if filled.stage.kind is StageKind.BIND:
-        return ()
-    return tuple(loop.var for loop in filled.loops)
-
-
-def _filling(schedule: LoopSchedule, name: str) -> Site:
-    """Return the store to a buffer that nothing else stores to."""
-    return next(
-        site
-        for site in sites(schedule.program)
-        if isinstance(site.stmt, Store) and site.stmt.buffer.name == name
-    )
-
-
-def _copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> None:
-    """Copy the columns of each panel that a product reads, so that they are contiguous.
-
-    Loops follow the copy's layout, so that `transpose_rows` finds them.
-    """
-    schedule.apply(cache_padded, product.update, panel, product.operand.buffer)
-    table, axes = schedule.program.buffers[-1], [axis.var for axis in product.axes]
-    along = [
-        d for d, each in enumerate(product.operand.indices) if d == product.dimension or mentions(each, axes)
-    ]
-    places = list(range(len(table.shape)))
-    places.append(places.pop(along.index(product.dimension) - len(along)))
-    if places != list(table.order):
-        schedule.apply(set_order, table, places)
-        loops = _filling(schedule, table.name).loops[-len(along) :]
-        schedule.apply(reorder, tuple(loops[d - len(places)].var for d in places[-len(along) :]))
 
 
 def _vectors(columns: For, lanes: int) -> int | None:

@@ -52,8 +52,7 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
         ScheduleError: the statement is not in the loop, or reads nothing in this form; it runs, or reads that, under
             another condition; the loop writes what it reads; an index is no sum of positive multiples of the variables
             of loops inside, and of what is known at the start of the loop's body; these extend neither numbers and
-            sizes, nor at most a number that an index grows by one along; or the condition asks for something else than
-            for such an index.
+            sizes, nor at most a number; or the condition asks for something else than for such an index.
     """
     what = f"cache_padded: cannot pad what '{statement.name}' reads in loop '{loop.name}'"
     place = loop_site(program, loop, "cache_padded")
@@ -133,7 +132,7 @@ class _Padding:
         """Return the part of an index that depends on inner loops."""
         own = form.only(term for term in form.terms if mentions(term, self.inner))
         for term, coefficient in own.terms.items():
-            if not isinstance(term, Ref) or coefficient < 0 or not self._is_known(own, term.var):
+            if not isinstance(term, Ref) or coefficient < 0 or not self._is_known(term.var):
                 raise ScheduleError(
                     self.what,
                     because="an index is no sum of positive multiples of inner loops' variables with known extents",
@@ -141,14 +140,11 @@ class _Padding:
                 )
         return own
 
-    def _is_known(self, form: AffineForm, var: Var) -> bool:
-        """Return whether it is known how far a loop runs, or at most, if it alone moves an index."""
+    def _is_known(self, var: Var) -> bool:
+        """Return whether it is known before the loops inside how far a loop runs, and how far at most."""
         extent = self.inner[var]
-        if is_size_expr(extent):
-            return True
-        alone = len(form.terms) == 1 and form.terms.get(Ref(var)) == 1
         outside = not mentions(self.known.expand(extent), self.inner)
-        return alone and outside and at_most(extent, {}) is not None
+        return is_size_expr(extent) or (outside and at_most(extent, {}) is not None)
 
     def most(self, var: Var) -> Expr:
         """Return the most iterations of an inner loop."""
@@ -157,9 +153,23 @@ class _Padding:
 
     def is_read(self, form: AffineForm, place: Var) -> Expr | None:
         """Return the condition on a place of the table for an element to be read; None where all are."""
-        extents = [self.inner[term.var] for term in self.moving(form).terms if isinstance(term, Ref)]
-        short = next((extent for extent in extents if not is_size_expr(extent)), None)
-        return None if short is None else Binary(BinaryOp.LT, Ref(place), self.known.expand(short))
+        own = {term.var: count for term, count in self.moving(form).terms.items() if isinstance(term, Ref)}
+        extents = {var: self.known.expand(self.inner[var]) for var in own}
+        short = [var for var in own if not is_size_expr(self.inner[var])]
+        if not short:
+            return None
+        end = self._end(own, extents)
+        read: Expr = Binary(BinaryOp.LT, Ref(place), end)
+        for var in short if len(own) > 1 else ():  # of one loop, the end says whether it runs
+            read = both(read, Binary(BinaryOp.LT, Const(0), extents[var]))
+        return read
+
+    def _end(self, steps: Mapping[Var, int], extents: Mapping[Var, Expr]) -> Expr:
+        """Return how many elements there are up to the last one, of loops that go on by so many elements a step."""
+        total: Expr = Const(1 - sum(steps.values()))
+        for var, step in steps.items():
+            total = plus(total, times(extents[var], Const(step)))
+        return affine(total).expr
 
     def places(self) -> tuple[Expr, ...]:
         """Return where the table has the element of an iteration."""
@@ -167,12 +177,8 @@ class _Padding:
 
     def size(self, form: AffineForm) -> Expr:
         """Return how many elements a dimension of the table has."""
-        constant = 1 - sum(self.moving(form).terms.values())
-        total: Expr = Const(0)
-        for term, coefficient in self.moving(form).terms.items():
-            assert isinstance(term, Ref)
-            total = plus(total, times(self.most(term.var), Const(coefficient)))
-        return at_least_zero(affine(plus(total, Const(constant))).expr)
+        own = {term.var: count for term, count in self.moving(form).terms.items() if isinstance(term, Ref)}
+        return at_least_zero(self._end(own, {var: self.most(var) for var in own}))
 
     def table(self, program: Program, guarded: Select | Load) -> tuple[Buffer, Stmt]:
         """Return the table, and the loops that fill it."""

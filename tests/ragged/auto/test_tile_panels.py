@@ -361,7 +361,9 @@ def test_workers_share_the_rows_of_one_image():
     text = to_text(done)
     assert "w * N // workers" not in text and "// workers" in text and "y_acc" in text
     random = np.random.default_rng(2)
-    for count, height, width in ((1, 3, 8), (2, 1, 1), (0, 2, 3), (1, 0, 4)):
+    # a block of rows of the image is padded at once
+    assert "min(H - h_o * 8, 8)" in text
+    for count, height, width in ((1, 3, 8), (2, 1, 1), (0, 2, 3), (1, 0, 4), (1, 11, 2), (2, 8, 3)):
         sizes = {"N": count, "H": height, "W": width}
         x = random.standard_normal((count, height, width, 3), np.float32)
         w = random.standard_normal((3, 3, 3, 20), np.float32)
@@ -397,7 +399,10 @@ with kernel:
 def test_columns_that_are_not_the_last_dimension_of_the_result():
     program = parse(CHANNELS_FIRST)
     done = DefaultSchedule(AVX512)(program).program
-    assert "y_acc = local(float32[6, 4, 16]" in to_text(done)
+    text = to_text(done)
+    assert "y_acc = local(float32[6, 4, 16]" in text
+    # rows of a tile are transposed in registers: six columns side by side are stored at once
+    assert re.search(r"in vectorized\(6\):\n +y\[n, [^\n]* = y_acc\[", text)
     random = np.random.default_rng(0)
     entry = compile_program(done).entry(StageKind.KERNEL)
     for n, h, v, f in ((1, 1, 1, 1), (2, 2, 7, 17), (1, 3, 13, 65)):

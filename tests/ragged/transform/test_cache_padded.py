@@ -234,10 +234,38 @@ def test_a_condition_of_alternatives():
     same(program, new, data())
 
 
-@pytest.mark.parametrize("read", ["z[k, p * 8 + 2 * c]", "z[k, p * 8 + c + r]"])
-def test_a_loop_of_any_length_moves_an_index_alone_and_by_ones(read):
-    program = parse(PANELS.format(read=read))
-    z = next(each for each in program.buffers if each.name == "z")
-    assert "with known extents" in refused(
-        cache_padded, program, label(program, "y", 1), loop(program, "p"), z
+@pytest.mark.parametrize("read", ["z[k, p * 8 + c + r]", "z[k, p * 8 + 2 * c]", "z[k, p * 8 + 2 * c + r]"])
+@pytest.mark.parametrize("panels", ["(N + 7) // 8", "3"])
+def test_a_loop_of_a_short_block_moves_an_index_with_others(read, panels):
+    """The last block, and those without iterations, read nothing of rows that end where the last reads do."""
+    steps = 2 if "2 * c" in read else 1
+    text = PANELS.format(read=read).replace("parallel((N + 7) // 8)", f"parallel({panels})")
+    program = parse(
+        text.replace("[K, N]", f"[K, {steps} * N + 3]").replace("parallel(N)", f"parallel({steps} * N + 3)")
     )
+    z = next(each for each in program.buffers if each.name == "z")
+    new = valid(cache_padded, program, label(program, "y", 1), loop(program, "p"), z).program
+    assert "z_padded" in body(new)
+    random = np.random.default_rng(0)
+    cases = []
+    for n, k in ((0, 2), (1, 2), (7, 3), (8, 1), (19, 0), (19, 2)):
+        arrays = {
+            "x": random.standard_normal((k, steps * n + 3), np.float32),
+            "w": random.standard_normal((4, k), np.float32),
+        }
+        cases.append(({"N": n, "K": k, "d": 0}, arrays))
+    same(program, new, cases)
+    same_compiled(program, new, cases)
+
+
+@pytest.mark.parametrize("extent", ["min(N - p * 8, N)", "min(N - p * 8, k)"])
+def test_a_loop_of_any_length_is_refused(extent):
+    text = PANELS.format(read="z[k, p * 8 + c]").replace("min(N - p * 8, 8)", extent)
+    if "k" in extent:  # inside of the loop that its extent is of
+        text = text.replace("for r in serial(4)", "for k in serial(4)").replace("y[r,", "y[k,")
+        text = text.replace("for k in serial(K)", "for r in serial(4)").replace("z[k,", "z[r,")
+        text = text.replace("w[r, k]", "w[k, r]")
+    program = parse(text)
+    z = next(each for each in program.buffers if each.name == "z")
+    because = "with known extents"
+    assert because in refused(cache_padded, program, label(program, "y", 1), loop(program, "p"), z)

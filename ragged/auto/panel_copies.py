@@ -1,0 +1,63 @@
+"""Copies of what a product in panels reads: its operand's columns panel by panel, and images with their borders."""
+
+from __future__ import annotations
+
+from ragged.analysis.dense_products import DenseProduct
+from ragged.errors import ScheduleError
+from ragged.ir.expr import Var
+from ragged.ir.program import StageKind
+from ragged.ir.sites import Site, sites
+from ragged.ir.stmt import Store
+from ragged.ir.walk import mentions
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.reorder import reorder
+from ragged.transform.storage.cache_padded import cache_padded
+from ragged.transform.storage.pack import pack
+from ragged.transform.storage.set_order import set_order
+
+
+def pack_panels(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: int) -> tuple[Var, ...]:
+    """Pack the operand with the columns by panels; return the loops that fill an input's table, outermost first."""
+    buffer = product.operand.buffer
+    name = schedule.program.free_name(f"{buffer.name}_packed")
+    schedule.apply(pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order)
+    filled = _filling(schedule, name)
+    if filled.stage.kind is StageKind.BIND:
+        return ()
+    return tuple(loop.var for loop in filled.loops)
+
+
+def copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> None:
+    """Copy the columns of each panel that a product reads, so that they are contiguous.
+
+    Loops follow the copy's layout, so that `transpose_rows` finds them.
+    """
+    schedule.apply(cache_padded, product.update, panel, product.operand.buffer)
+    table, axes = schedule.program.buffers[-1], [axis.var for axis in product.axes]
+    along = [
+        d for d, each in enumerate(product.operand.indices) if d == product.dimension or mentions(each, axes)
+    ]
+    places = list(range(len(table.shape)))
+    places.append(places.pop(along.index(product.dimension) - len(along)))
+    if places != list(table.order):
+        schedule.apply(set_order, table, places)
+        loops = _filling(schedule, table.name).loops[-len(along) :]
+        schedule.apply(reorder, tuple(loops[d - len(places)].var for d in places[-len(along) :]))
+
+
+def copy_border(schedule: LoopSchedule, product: DenseProduct, loop: Var) -> None:
+    """Pad what a product reads under a condition, once in each iteration of a loop."""
+    before = schedule.checkpoint()
+    try:
+        schedule.apply(cache_padded, product.update, loop)
+    except ScheduleError:  # each step asks for the condition
+        schedule.restore(before)
+
+
+def _filling(schedule: LoopSchedule, name: str) -> Site:
+    """Return the store to a buffer that nothing else stores to."""
+    return next(
+        site
+        for site in sites(schedule.program)
+        if isinstance(site.stmt, Store) and site.stmt.buffer.name == name
+    )
