@@ -74,7 +74,7 @@ class _Lowering:
         if name == MULTIPLY:
             return self._multiply(*call.args)
         if name == TRANSPOSE:
-            return self._transpose(*call.args)
+            return self._transpose(call.args)
         if name == MASKED_LOAD:
             return self._masked_load(call)
         if name in (MASKED_STORE, MASKED_SCATTER):
@@ -90,8 +90,9 @@ class _Lowering:
         self.texts["tiles"] = tile_text.DECLARED
         return self._extern(tile_text.multiply_name(count), tile_text.multiply_text(count), args)
 
-    def _transpose(self, lanes: Any, columns: Any, *args: TirExpr) -> TirExpr:
-        shape = int(lanes.value), int(columns.value)
+    def _transpose(self, args: Any) -> TirExpr:
+        rows = args[3:]
+        shape = rows[0].ty.dtype.lanes, len(rows)
         return self._extern(
             transpose_text.transpose_name(*shape), transpose_text.transpose_text(*shape), args
         )

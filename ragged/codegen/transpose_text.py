@@ -13,21 +13,16 @@ def transpose_name(lanes: int, columns: int) -> str:
 def transpose_text(lanes: int, columns: int) -> str:
     """Return LLVM IR of a function that stores a tile of floats the other way round; `lanes` is a power of two.
 
-    It is `i32 (rows, row_stride, out, out_stride, stored)`: element j of row i of what begins at `rows` becomes element
-    i of row j of what begins at `out`, for all `columns` rows that are read, and each j below `stored`, which may be
-    any number. Strides are in elements.
+    It is `i32 (out, out_stride, stored, rows...)`: element j of row i becomes element i of row j of what begins at
+    `out`, for all `columns` rows, which are vectors, and each j below `stored`, which may be any number. The stride is
+    in elements.
     """
+    vector = Lanes("float", lanes)
     groups = [range(first, min(first + lanes, columns)) for first in range(0, columns, lanes)]
     lines, turned = list[str](), list[list[str]]()
     for group in groups:
-        for i in group:
-            lines += [
-                f"  %from_{i} = mul i64 %row_stride, {i}",
-                f"  %row_{i} = getelementptr float, ptr %rows, i64 %from_{i}",
-                f"  %r_{i} = load {Lanes('float', lanes)}, ptr %row_{i}, align 4",
-            ]
-        rows = [f"%r_{i}" for i in group] + ["poison"] * (lanes - len(group))
-        turned.append(_turned(rows, lanes, group.start, lines))
+        square = [f"%r_{i}" for i in group] + ["poison"] * (lanes - len(group))
+        turned.append(_turned(square, lanes, group.start, lines))
     for j in range(lanes):
         lines += [
             f"  %some_{j} = icmp sgt i64 %stored, {j}",
@@ -40,13 +35,13 @@ def transpose_text(lanes: int, columns: int) -> str:
             own, part = f"{group.start}_{j}", f"<{len(group)} x float>"  # of one element too
             first = ", ".join(f"i32 {place}" for place in range(len(group)))
             lines += [
-                f"  %part_{own} = shufflevector {Lanes('float', lanes)} {results[j]}, {Lanes('float', lanes)} poison, "
-                f"<{len(group)} x i32> <{first}>",
+                f"  %part_{own} = shufflevector {vector} {results[j]}, {vector} poison, <{len(group)} x i32> <{first}>",
                 f"  %at_{own} = getelementptr float, ptr %out_{j}, i64 {group.start}",
                 f"  store {part} %part_{own}, ptr %at_{own}, align 4",
             ]
     body = "\n".join((*lines, "  br label %done", "done:", "  ret i32 0"))
-    parameters = "ptr %rows, i64 %row_stride, ptr %out, i64 %out_stride, i64 %stored"
+    rows = ", ".join(f"{vector} %r_{i}" for i in range(columns))
+    parameters = f"ptr %out, i64 %out_stride, i64 %stored, {rows}"
     return f"define i32 @{transpose_name(lanes, columns)}({parameters}) {{\n{body}\n}}\n"
 
 

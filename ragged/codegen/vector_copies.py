@@ -20,7 +20,7 @@ from ragged.codegen.ops import (
     literal,
 )
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Const, Load, Var
+from ragged.ir.expr import Const
 from ragged.ir.stmt import For, Store
 
 
@@ -64,17 +64,19 @@ def load_masked(load: MaskedLoad, lanes: int, expressions: Expressions) -> TirEx
 
 def transposed(tile: TransposedTile, expressions: Expressions) -> TirStmt:
     """Return a nest that transposes a tile as vectors: loads of its rows, and stores of its columns."""
-    out, stored = Load(tile.out.buffer, tile.out.indices), expressions.emit(tile.stored)
-    args: list[TirExpr] = [tirx.IntImm("int32", tile.lanes), tirx.IntImm("int32", tile.columns)]
-    for element, far in ((tile.rows, tile.column), (out, tile.row)):
-        first, next_one = (_place(element, tile, far, step, expressions) for step in (0, 1))
-        address = tirx.address_of(tirx.BufferLoad(expressions.storage[element.buffer], [first]))
-        args += [address, next_one - first]
-    return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, *args, stored))
-
-
-def _place(element: Load, tile: TransposedTile, var: Var, step: int, expressions: Expressions) -> TirExpr:
-    """Return where an element of a tile's first row and column stands, or that of its second, along `var`."""
-    for each in (tile.row, tile.column):
-        expressions.variables[each] = literal(step if each is var else 0, INDEX)
-    return expressions.offset(element.buffer, element.indices)
+    storage, variables = expressions.storage, expressions.variables
+    stored = expressions.emit(tile.stored)
+    variables[tile.row] = variables[tile.column] = literal(0, INDEX)
+    first = expressions.offset(tile.out.buffer, tile.out.indices)
+    variables[tile.row] = literal(1, INDEX)
+    stride = expressions.offset(tile.out.buffer, tile.out.indices) - first
+    variables[tile.row] = literal(0, INDEX)
+    rows: list[TirExpr] = []
+    for column in range(tile.columns):
+        variables[tile.column] = literal(column, INDEX)
+        place = expressions.offset(tile.rows.buffer, tile.rows.indices)
+        rows.append(
+            tirx.BufferLoad(storage[tile.rows.buffer], [tirx.Ramp(place, literal(1, INDEX), tile.lanes)])
+        )
+    address = tirx.address_of(tirx.BufferLoad(storage[tile.out.buffer], [first]))
+    return tirx.Evaluate(tirx.call_intrin("int32", TRANSPOSE, address, stride, stored, *rows))
