@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import tempfile
+from collections import OrderedDict
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis.internal.conjecture import providers
 
 from ragged.compiled.target_machine import keep_rates
 from ragged.machine import this_machine
+from ragged.prove.shared_answers import SHARED_ANSWERS
 from ragged.runtime import executable
 from tests.support.golden import check_golden
 
@@ -44,11 +46,13 @@ _patch = pytest.MonkeyPatch.setattr
 def patch_without_cache(patch: pytest.MonkeyPatch, *args: Any, **kwargs: Any) -> None:
     """Patch an attribute, and compile without the run's cache until it is undone: it may be the compiler's.
 
-    Pytest patches its own configuration, for as long as it runs.
+    So are the answers that programs share: those of a patched prover are for that test alone. Pytest patches its own
+    configuration, for as long as it runs.
     """
     for variable in CACHES if not isinstance(args[0], pytest.Config) else ():
         if os.environ.get(variable) == os.environ["CORTEX_TESTS_CACHE"]:
             patch.setenv(variable, "")
+            _patch(patch, SHARED_ANSWERS, "found", OrderedDict())
     _patch(patch, *args, **kwargs)
 
 
@@ -170,13 +174,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if others and config.option.markexpr.startswith("alone") else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        path = os.path.relpath(item.path, TESTS)
-        if path.startswith(ALONE):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    names = [f"{os.path.relpath(item.path, TESTS)}::{item.name}" for item in items]
+    for item, name in zip(items, names, strict=True):
+        if name.startswith(ALONE):
             item.add_marker(pytest.mark.alone)
-        if f"{path}::{item.name}".startswith(FURTHER):
+        if name.startswith(FURTHER):
             item.add_marker(pytest.mark.thorough)
+    files = (
+        {name.split("::")[0] for name in names} if not any("::" in each for each in config.args) else set()
+    )
+    none = [
+        each
+        for each in FURTHER
+        if each.split("::")[0] in files and not any(n.startswith(each) for n in names)
+    ]
+    if none:
+        raise pytest.UsageError(f"`FURTHER` names no test with {none[0]!r}")
     items.sort(key=lambda item: not os.path.relpath(item.path, TESTS).startswith(LONG))
 
 

@@ -1,4 +1,4 @@
-"""Tests of one run share kernels, except while one of them has patched an attribute."""
+"""Tests of one run share kernels and answers of the solver, except while one of them has patched an attribute."""
 
 import os
 
@@ -8,6 +8,8 @@ import cortex
 from cortex import models
 from ragged.compiled import kernel_cache
 from ragged.compiled.kernel_cache import cache_folder
+from ragged.prove.answers import Proof
+from ragged.prove.shared_answers import SHARED_ANSWERS
 
 MODEL = models.tree_sum(hidden=3, vocab=5)
 
@@ -25,3 +27,12 @@ def test_a_test_that_patches_an_attribute_compiles_for_itself():
         patch.setattr(kernel_cache, "LIMIT", 0)
         assert cache_folder() is None
     assert str(cache_folder()) == os.environ["CORTEX_TESTS_CACHE"]
+
+
+def test_a_test_that_patches_an_attribute_shares_no_answers():
+    """They may be those of a prover that it patched."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_cache, "LIMIT", 0)
+        SHARED_ANSWERS.put(b"of this test", (), Proof(frozenset()))
+        assert list(SHARED_ANSWERS.found) == [b"of this test"]
+    assert SHARED_ANSWERS.get(b"of this test", ()) is None
