@@ -28,6 +28,8 @@ class Vocab:
     def __init__(self, words: Iterable[str], unk: str | None = "<unk>") -> None:
         if isinstance(words, str):
             raise DataError("Vocab: the words are one string", example=words[:40], fix="give a list of words")
+        if not isinstance(words, Iterable):
+            raise _no_list("Vocab: the words", words, "a list of words")
         if isinstance(words, Mapping):
             _check_numbers(words)
         rows: dict[str, int] = {}
@@ -47,7 +49,14 @@ class Vocab:
     def from_trees(cls, texts: str | Iterable[str], unk: str | None = "<unk>") -> Vocab:
         """Collect the words of bracketed trees, in the order in which they first come, and `unk` after them."""
         words: dict[str, None] = {}
+        if not isinstance(texts, Iterable):
+            raise _no_list("Vocab.from_trees: the texts", texts, 'a list of texts, ["(good film)"]')
         for text in [texts] if isinstance(texts, str) else texts:
+            if not isinstance(text, str):
+                raise DataError(
+                    f"Vocab.from_trees: a text is of type {type(text).__name__}",
+                    fix='bracketed text, "(good film)"',
+                )
             words.update(dict.fromkeys(word for word in _LABEL_OR_WORD.findall(text) if word))
         if unk is not None:
             words[unk] = None
@@ -80,6 +89,10 @@ class Vocab:
 
     def __repr__(self) -> str:
         return f"Vocab({len(self)} words)"
+
+
+def _no_list(what: str, given: object, fix: str) -> DataError:
+    return DataError(f"{what} are of type {type(given).__name__}", fix=fix)
 
 
 def _word(what: str, given: object) -> str:

@@ -20,6 +20,7 @@ from cortex.models.layouts import (
     endings_of,
     part_of,
 )
+from cortex.ra.given import require_model
 from cortex.ra.tensor import dense
 from ragged.data.parameters import read_parameter
 from ragged.data.read import BFLOAT16
@@ -78,7 +79,7 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
             at=Location.capture(),
             fix="module.state_dict()",
         )
-    family = _family(model)
+    family = _family(require_model("from_torch", model))
     chosen = _layout(state_dict, family, layout)
     faults: list[str] = []
     given: dict[str, list[tuple[str, Array]]] = {}

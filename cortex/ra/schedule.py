@@ -11,6 +11,7 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.batch_nodes import check_max_batch_nodes, default_max_batch_nodes
 from cortex.ra.demands import distinguishes_leaves
 from cortex.ra.expr import DenseReduce
+from cortex.ra.given import require_model, require_tensor
 from cortex.ra.lower import LoweredModel, LoweringOptions, hoistable, lower, scheduled_plan
 from cortex.ra.model import Model
 from cortex.ra.rewrite import Refactored, compute_once, refactor
@@ -40,7 +41,7 @@ class RecursionSchedule:
     """
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model = require_model("Schedule", model)
         self._options = LoweringOptions()
         self._lowered: tuple[LoweringOptions, LoweredModel] | None = None
         self._log: tuple[str, ...] = ()
@@ -52,6 +53,10 @@ class RecursionSchedule:
         """Change options by a primitive, and log its call."""
         self._options = replace(self._options, **changes)
         self._log += (f"s.{call}",)
+
+    def _now(self, call: str, op: ModelTensor) -> ModelTensor:
+        """Return what a tensor has become by the primitives so far."""
+        return self._current.get(require_tensor(call, op), op)
 
     @property
     def batched(self) -> bool:
@@ -84,11 +89,10 @@ class RecursionSchedule:
         specialized, in all branches on the same conditions. `ScheduleError` if there are none, or they are specialized
         already.
         """
-        branch = self._current.get(branch, branch)
+        branch = self._now("specialize_if_else", branch)
         name = self.model.names.get(branch, branch.name)
         at = Location.capture()
-        checks = branch_checks(self.model, branch, at)
-        options = with_checks(self._options, checks, branch=True)
+        options = with_checks(self._options, branch_checks(self.model, branch, at), branch=True)
         check_counts(self.model, self._options, options, f"specialize_if_else: '{name}'", at)
         self._options = options
         self._log += (f"s.specialize_if_else({name})",)
@@ -108,8 +112,7 @@ class RecursionSchedule:
         Raises:
             ScheduleError: it is no such condition, is specialized already, or would change nothing.
         """
-        at = Location.capture()
-        atoms = requested_checks(self.model, condition, at)
+        atoms = requested_checks(self.model, condition, at := Location.capture())
         options = with_checks(self._options, atoms, branch=False)
         check_counts(self.model, self._options, options, "specialize: the condition", at)
         self._options = options
@@ -133,13 +136,12 @@ class RecursionSchedule:
         nodes without a payload (`where(word[n] >= 0, ...)`) are computed only at nodes with it; parameters must be
         finite as in `specialize_leaves`. `ScheduleError` if inputs are hoisted already, or the model has none.
         """
-        at = Location.capture()
         if self._options.hoisted:
             raise _repeated("hoist_inputs: inputs are hoisted")
         if not hoistable(self.model, self._options):
             raise ScheduleError(
                 "hoist_inputs: there is nothing to hoist",
-                at=at,
+                at=Location.capture(),
                 because="every reduction of the model depends on a node's children",
             )
         self._apply("hoist_inputs()", hoisted=True)
@@ -173,7 +175,7 @@ class RecursionSchedule:
         bound, with a row for nodes without the payload where there may be any; results keep their bits. `ScheduleError`
         if `op` is not such a compute, is tabulated already, only reads a parameter, or its table would exceed 4 GiB.
         """
-        op = self._current.get(op, op)
+        op = self._now("tabulate", op)
         compute = check_tabulates(self.model, op, self._options.tables, Location.capture())
         self._apply(f"tabulate({self.model.names[op]})", tables=(*self._options.tables, compute))
 
@@ -185,7 +187,7 @@ class RecursionSchedule:
         rewritten model; tensors of the previous one may still be named. `ScheduleError` over a Dag, or if `op` is not a
         compute, reads no child, reads more than one child knows, or is not linear in the sum over the children.
         """
-        self._move("refactor", op, refactor(self.model, self._current.get(op, op)))
+        self._move("refactor", op, refactor(self.model, self._now("refactor", op)))
 
     def compute_once(self, op: ModelTensor) -> None:
         """Let each node compute once the part of `op` that its parents take from it.
@@ -195,14 +197,13 @@ class RecursionSchedule:
         model, as after `refactor`. `ScheduleError` if `op` is not a compute, or does not read exactly one child's
         results.
         """
-        self._move("compute_once", op, compute_once(self.model, self._current.get(op, op)))
+        self._move("compute_once", op, compute_once(self.model, self._now("compute_once", op)))
 
     def _move(self, primitive: str, op: ModelTensor, done: Refactored) -> None:
         """Continue with the model in which `op` has moved."""
         self._log += (f"s.{primitive}({self.model.names[self._current.get(op, op)]})",)
-        self._current = {old: done.current.get(now, now) for old, now in self._current.items()} | dict(
-            done.current
-        )
+        moved = dict(done.current)
+        self._current = {old: moved.get(now, now) for old, now in self._current.items()} | moved
         self.model = done.model
         tables = (self._current.get(each, each) for each in self._options.tables)
         self._options = replace(self._options, tables=tuple(t for t in tables if isinstance(t, Compute)))
@@ -269,9 +270,8 @@ def default_schedule(
     schedule = RecursionSchedule(model)
     if isinstance(model.structure, Dag):
         for tensor in model.computes:
-            if isinstance(tensor, Compute) and any(
-                isinstance(part, DenseReduce) for part in subexpressions(tensor.body)
-            ):
+            parts = subexpressions(tensor.body) if isinstance(tensor, Compute) else ()
+            if any(isinstance(part, DenseReduce) for part in parts):
                 _attempt(schedule, schedule.compute_once, tensor)  # refused where it is not of one child
     schedule.dynamic_batch(default_max_batch_nodes(model) if max_batch_nodes is None else max_batch_nodes)
     for tensor in model.computes:

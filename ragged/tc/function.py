@@ -70,6 +70,8 @@ class TcFunction(TcCallable):
             lib.total.compile(split_reductions={"s": 4096})(x)
         """
         function = self._function
+        if sizes is not None and not isinstance(sizes, Mapping):
+            raise refuse(function, f"has sizes by name, and is given {sizes!r}", fix='sizes={"N": 128}')
         fixed, bound = dict(sizes or {}), {}
         for name in fixed:
             if name not in function.sizes and name not in function.scalars:

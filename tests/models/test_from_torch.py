@@ -9,7 +9,7 @@ from torch import nn
 
 from cortex import Node, models, ra
 from cortex.models import from_torch
-from ragged.errors import ModelError
+from ragged.errors import ModelError, UserError
 from tests.models.structures import Drawn
 
 H, E, V = 4, 3, 7
@@ -223,6 +223,11 @@ def test_an_unknown_layout(model):
     assert refusal({}, model, "torchscript") == (
         'from_torch: layout=\'torchscript\' is unknown\n  at HERE\n  fix: "auto", "fused", "dgl", "lstm", "separate"'
     )
+
+
+def test_a_state_for_no_model():
+    with pytest.raises(UserError, match="from_torch: dict is no model"):
+        from_torch({}, {})
 
 
 def test_another_model():

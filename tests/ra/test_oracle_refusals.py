@@ -5,7 +5,7 @@ import pytest
 
 from cortex import models, ra
 from cortex.linearize import Node
-from ragged.errors import DataError, ModelError
+from ragged.errors import DataError, ModelError, UserError
 
 N, H = ra.N, 3
 
@@ -101,3 +101,10 @@ def test_parameters_of_torch_are_taken():
     np.testing.assert_array_equal(
         ra.evaluate(model, tensors, root)["h"], ra.evaluate(model, params, root)["h"]
     )
+
+
+def test_what_is_no_model():
+    for given in (None, [layered()], models.tree_rnn):
+        assert f"evaluate: {type(given).__name__} is no model" in refusal(
+            lambda given=given: ra.evaluate(given, {}, (1, 2)), UserError
+        )

@@ -145,6 +145,11 @@ CASES: dict[str, Callable[[Path], object]] = {
     "vocabulary_with_other_numbers": lambda _: Vocab({"good": 1, "film": 0}),
     "vocabulary_with_a_word_twice": lambda _: Vocab(["good", "film", "good"]),
     "structures_one_by_one": lambda _: Linearizer(TREE)(each for each in ()),  # type: ignore[arg-type]
+    "schedule_of_no_model": lambda _: ra.Schedule("tree_rnn"),  # type: ignore[arg-type]
+    "primitive_of_no_tensor": lambda _: ra.Schedule(fc).refactor(["Wl"]),  # type: ignore[arg-type]
+    "vocabulary_of_a_number": lambda _: Vocab(3),  # type: ignore[arg-type]
+    "vocabulary_of_no_trees": lambda _: Vocab.from_trees(None),  # type: ignore[arg-type]
+    "vocabulary_of_trees_that_are_no_text": lambda _: Vocab.from_trees(["(good)", 3]),  # type: ignore[list-item]
     "state_that_is_no_mapping": lambda _: cortex.from_torch([], fc),  # type: ignore[arg-type]
     "parameter_of_another_width": lambda _: cortex.compile(
         fc, {**fc.init_params(seed=0), "b": np.zeros(H, np.float64)}

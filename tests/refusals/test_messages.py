@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ragged.errors import DataError, ModelError, ScheduleError
+from ragged.errors import UserError
 from tests.refusals.cases import CASES
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_message(name, golden, tmp_path):
-    with pytest.raises((ModelError, ScheduleError, DataError)) as refused:
+    with pytest.raises(UserError) as refused:
         CASES[name](tmp_path)
     error = refused.value
     lines = [line for line in str(error).splitlines() if not line.startswith("  at ")]

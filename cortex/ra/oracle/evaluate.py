@@ -19,6 +19,7 @@ from cortex.linearize.reference import (
 )
 from cortex.linearize.vocab import Vocab
 from cortex.ra.base import ModelTensor
+from cortex.ra.given import require_model
 from cortex.ra.model import Model
 from cortex.ra.oracle.after import StructureRun
 from cortex.ra.oracle.node import NodeRun, Results
@@ -57,6 +58,7 @@ def evaluate(
         structure.
 
     Raises:
+        UserError: it is no model.
         ModelError: parameters are missing, extra, or of another shape.
         DataError: the structure is none, or a node lacks a child or a payload that the model reads there,
             or no node carries a payload.
@@ -65,6 +67,7 @@ def evaluate(
         >>> evaluate(model, model.init_params(), (1, 2))["h"].shape
         (3, 256)
     """
+    model = require_model("evaluate", model)
     arrays = {name: _wide(array) for name, array in check_params(model.inputs, params).items()}
     tensors: dict[ModelTensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
     declared = {tensor: _payload(tensor) for tensor in model.payloads.values()}

@@ -351,7 +351,7 @@ def test_integers_take_part_and_have_none():
     assert caught.value.phase == "check"
 
 
-@pytest.mark.parametrize("wrt", ["w", "", (), []])
+@pytest.mark.parametrize("wrt", ["w", "", (), [], 1.5])
 def test_no_list_of_names(wrt):
     with pytest.raises(tc.TcError, match="names no parameters"):
         TEXTS.counts.gradient(wrt=wrt)
