@@ -14,6 +14,9 @@ import numpy as np
 
 from ragged.errors import Location, ModelError
 
+MOST_POSITION = 1023
+"""The last position that a model may read a child at."""
+
 
 class Computed:
     """The interface of expressions that handles need: a value that is not known until the model runs.
@@ -51,8 +54,8 @@ class Handle:
         """Return the child at `position`, a constant counted from zero.
 
         Raises:
-            ModelError: the position is computed (P.2), depends on another call's result (P.3), or is not a whole
-                number.
+            ModelError: the position is computed (P.2), depends on another call's result (P.3), is not a whole
+                number, or is above 1023.
         """
         if isinstance(position, Computed):
             raise _computed_child(self._node, position)
@@ -61,6 +64,13 @@ class Handle:
                 f"'{self.text()}.child({position!r})': a child's position is a whole number from 0 on",
                 at=Location.capture(),
                 fix=f"{self.text()}.child(0) is the first child",
+            )
+        if position > MOST_POSITION:
+            raise ModelError(
+                f"'{self.text()}.child({position})': a child's position is at most {MOST_POSITION}",
+                at=Location.capture(),
+                because="structures are given an array of all nodes' children for each position",
+                fix=f"ra.sum_children({self.text()}, lambda k: ...), or another reduction over all children",
             )
         return ChildAt(self._node, int(position))
 
