@@ -39,7 +39,7 @@ from tests.ragged.test_prove import (
 )
 
 PLACES = {name: (goal, place) for name, (goal, place, _) in {**PROVEN, **UNPROVEN}.items()}
-ZERO = Const(0)
+ZERO, X, Y = Const(0), Var("x"), Var("y")
 
 
 @dataclass(kw_only=True)
@@ -119,7 +119,49 @@ def test_facts_are_reached_through_others():
     assert "batch_begin" in {fact.subject.name for fact in facts_about(about_children, FACTS)}
 
 
-X = Var("x")
+REACHED = parse("""\
+program("reached")
+
+count: input() = facts(1 <= count < 9)
+rows: input() = facts(1 <= rows < 9)
+begin: input(r < rows) = facts(0 <= begin(r) < 9)
+length: input(r < rows) = facts(0 <= length(r) < 9)
+kind: input(r < count) = facts(0 <= kind(r) < 9, uniform(begin, length, kind(r) < 3))
+last: expression(r < count, begin(r) - 1)
+""")
+
+
+@pytest.mark.parametrize(
+    ("called", "found"),
+    [
+        ("begin", {"begin", "rows"}),  # `uniform` asks for `kind` too
+        ("kind", {"kind", "count"}),
+        ("last", {"begin", "rows", "count"}),  # by its body, and by its extent
+        ("rows", {"rows"}),
+    ],
+)
+def test_what_a_call_reaches(called, found):
+    (function,) = (each for each in REACHED.functions if each.name == called)
+    goal = Binary(BinaryOp.LT, Call(function, (Ref(X),) if function.params else ()), Const(4))
+    facts = facts_about(question(goal), REACHED.facts)
+    assert {fact.subject.name for fact in facts} == found
+    assert all(isinstance(fact, Range) for fact in facts)
+
+
+def test_calls_of_the_place_reach_facts():
+    named = {each.name: Call(each, (ZERO,)[: len(each.params)]) for each in REACHED.functions}
+    place = {
+        "loops": ((X, Ref(Y)),),
+        "lets": ((Y, named["begin"]),),
+        "conditions": (Binary(BinaryOp.LT, Ref(X), named["kind"]),),
+    }
+    facts = facts_about(question(Binary(BinaryOp.LT, Ref(X), Const(9)), place), REACHED.facts)
+    found = {fact.subject.name for fact in facts}
+    assert found == {"begin", "length", "rows", "kind", "count"}  # `uniform`, and by it `length`
+    assert len(facts) == len(REACHED.facts)
+    del place["conditions"]
+    facts = facts_about(question(Binary(BinaryOp.LT, Ref(X), Const(9)), place), REACHED.facts)
+    assert {fact.subject.name for fact in facts} == {"begin", "rows"}
 
 
 def named(name: str, dtype: DType = DType.INT64, extent: int = 4) -> Function:

@@ -234,15 +234,20 @@ def test_a_condition_of_alternatives():
     same(program, new, data())
 
 
-@pytest.mark.parametrize("read", ["z[k, p * 8 + c + r]", "z[k, p * 8 + 2 * c]", "z[k, p * 8 + 2 * c + r]"])
+@pytest.mark.parametrize(
+    ("read", "columns"),
+    [
+        ("z[k, p * 8 + c + r]", "N + 3"),
+        ("z[k, p * 8 + 2 * c]", "2 * N + 3"),
+        ("z[k, p * 8 + 2 * c + r]", "2 * N + 3"),
+        ("z[k, 2 * c + r]", "min(N, 8) * 4"),  # none where no iteration reads
+    ],
+)
 @pytest.mark.parametrize("panels", ["(N + 7) // 8", "3"])
-def test_a_loop_of_a_short_block_moves_an_index_with_others(read, panels):
+def test_a_loop_of_a_short_block_moves_an_index_with_others(read, columns, panels):
     """The last block, and those without iterations, read nothing of rows that end where the last reads do."""
-    steps = 2 if "2 * c" in read else 1
     text = PANELS.format(read=read).replace("parallel((N + 7) // 8)", f"parallel({panels})")
-    program = parse(
-        text.replace("[K, N]", f"[K, {steps} * N + 3]").replace("parallel(N)", f"parallel({steps} * N + 3)")
-    )
+    program = parse(text.replace("[K, N]", f"[K, {columns}]").replace("parallel(N)", f"parallel({columns})"))
     z = next(each for each in program.buffers if each.name == "z")
     new = valid(cache_padded, program, label(program, "y", 1), loop(program, "p"), z).program
     assert "z_padded" in body(new)
@@ -250,7 +255,7 @@ def test_a_loop_of_a_short_block_moves_an_index_with_others(read, panels):
     cases = []
     for n, k in ((0, 2), (1, 2), (7, 3), (8, 1), (19, 0), (19, 2)):
         arrays = {
-            "x": random.standard_normal((k, steps * n + 3), np.float32),
+            "x": random.standard_normal((k, eval(columns, {"N": n, "min": min})), np.float32),
             "w": random.standard_normal((4, k), np.float32),
         }
         cases.append(({"N": n, "K": k, "d": 0}, arrays))
