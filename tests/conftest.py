@@ -49,10 +49,11 @@ def patch_without_cache(patch: pytest.MonkeyPatch, *args: Any, **kwargs: Any) ->
     So are the answers that programs share: those of a patched prover are for that test alone. Pytest patches its own
     configuration, for as long as it runs.
     """
-    for variable in CACHES if not isinstance(args[0], pytest.Config) else ():
-        if os.environ.get(variable) == os.environ["CORTEX_TESTS_CACHE"]:
-            patch.setenv(variable, "")
-            _patch(patch, SHARED_ANSWERS, "found", OrderedDict())
+    if not isinstance(args[0], pytest.Config):
+        _patch(patch, SHARED_ANSWERS, "found", OrderedDict())
+        for variable in CACHES:
+            if os.environ.get(variable) == os.environ["CORTEX_TESTS_CACHE"]:
+                patch.setenv(variable, "")
     _patch(patch, *args, **kwargs)
 
 

@@ -29,8 +29,11 @@ def test_a_test_that_patches_an_attribute_compiles_for_itself():
     assert str(cache_folder()) == os.environ["CORTEX_TESTS_CACHE"]
 
 
-def test_a_test_that_patches_an_attribute_shares_no_answers():
+@pytest.mark.parametrize("caches", ["of the run", "of the test"])
+def test_a_test_that_patches_an_attribute_shares_no_answers(caches, request):
     """They may be those of a prover that it patched."""
+    if caches == "of the test":
+        request.getfixturevalue("cache_dir")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel_cache, "LIMIT", 0)
         SHARED_ANSWERS.put(b"of this test", (), Proof(frozenset()))
