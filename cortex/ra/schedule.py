@@ -112,7 +112,8 @@ class RecursionSchedule:
         Raises:
             ScheduleError: it is no such condition, is specialized already, or would change nothing.
         """
-        atoms = requested_checks(self.model, condition, at := Location.capture())
+        at = Location.capture()
+        atoms = requested_checks(self.model, condition, at)
         options = with_checks(self._options, atoms, branch=False)
         check_counts(self.model, self._options, options, "specialize: the condition", at)
         self._options = options
@@ -153,7 +154,6 @@ class RecursionSchedule:
         after specializing, which determines the cases. `ScheduleError` if constants are hoisted already, or there are
         none.
         """
-        at = Location.capture()
         if self._options.constants:
             raise _repeated("hoist_constants: constants are hoisted")
         options = replace(self._options, constants=True)
@@ -161,7 +161,7 @@ class RecursionSchedule:
         if to_text(lowered.program) == to_text(self.lower()):
             raise ScheduleError(
                 "hoist_constants: there is nothing to hoist",
-                at=at,
+                at=Location.capture(),
                 because="what is computed at a node depends on the node, in each case that is specialized",
             )
         self._options, self._lowered = options, (options, lowered)

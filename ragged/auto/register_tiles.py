@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
-from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.arith.affine import at_most
 from ragged.auto.fission_nest import fission_nest
 from ragged.auto.tile_sizes import rows_of_remainder
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
-from ragged.ir.stmt import Alloc, For, Label, Reduce, Store
+from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
@@ -142,19 +142,16 @@ def _store_columns(schedule: LoopSchedule, stored: Sequence[Var]) -> bool:
 
     The last nest is what `transposed_tile` finds: rows are transposed in registers.
     """
-    if len(stored) == 1:
+    first, last = (loop_of(schedule.program, stored[place]) for place in (0, -1))
+    across = replace(first, kind=LoopKind.VECTORIZED, body=last.body)
+    if transposed_tile(replace(last, body=across)) is None:
         return False
-    (row, *between, lane), store = stored, loop_of(schedule.program, stored[-1]).body
-    if not isinstance(store, Store) or not is_consecutive(store.buffer, store.indices, row):
-        return False
+    row, *between, lane = stored
     before = schedule.checkpoint()
     try:
         schedule.apply(reorder, (*between, lane, row))
         _vectorize(schedule, (*between, row))
     except ScheduleError:  # what is stored is not all of a tile
-        schedule.restore(before)
-        return False
-    if transposed_tile(loop_of(schedule.program, lane)) is None:
         schedule.restore(before)
         return False
     return True

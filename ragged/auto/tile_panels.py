@@ -165,7 +165,7 @@ def _tile(
             shared, tiled_rows = (some,), (row, *tiled_rows)
         schedule.apply(reorder, (*outer, panel, *shared, *blocks, *tiled_rows, vectors, lane))
         if has_border:
-            copy_border(schedule, product, (*shared, product.rows[0].var)[0])
+            copy_border(schedule, product, shared[0] if shared else product.rows[0].var)
     else:
         panel, column = schedule.apply(split, columns.var, lanes * most, Tail.SHORT).loops[columns.var]
         schedule.apply(reorder, (*outer, panel, *rows, column))

@@ -32,8 +32,8 @@ class Prover:
     `effort` bounds what the solver does for one question, in its own units: the same question has the same
     answer on every machine, and whatever was asked before, as each has a context of Z3 to itself: a log of a schedule
     repeats a program although refused steps asked more. What differs from an earlier question in the names of
-    variables alone is not asked again: `answers` holds what was found, unless it is None; and what differs in the
-    identity of functions and buffers alone is asked of the solver once for all programs of the process.
+    variables alone is not asked again: `answers` holds what was found. What differs in the identity of functions and
+    buffers alone is asked of the solver once for all programs of the process. If `answers` is None, neither holds.
     """
 
     program: Program

@@ -31,8 +31,7 @@ class Query:
     refuted: list[Term] = field(init=False)
 
     def __post_init__(self) -> None:
-        about = self.question.about
-        place = self._place(about)
+        place = self._place(self.question.about)
         self.refuted = [*place, z3.Not(self.to.term(self.question.goal))]
 
     def alone(self, effort: int) -> Proof | None:

@@ -46,7 +46,7 @@ def gradient_of(
     floats = [name for name, version in function.parameters.items() if is_float(version.type)]
     default = [name for name in floats if name in free]
     at = function.definition.at
-    if isinstance(wrt, str) or not (wrt is None or (hasattr(wrt, "__iter__") and wrt)):
+    if wrt is not None and (isinstance(wrt, str) or not hasattr(wrt, "__iter__") or not wrt):
         raise refuse(f"gradient: wrt={wrt!r} names no parameters", at, fix=f"wrt={floats!r}, or None for all")
     for name in default if wrt is None else wrt:
         if name not in function.parameters and name not in function.scalars:

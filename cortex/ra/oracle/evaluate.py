@@ -58,7 +58,7 @@ def evaluate(
         structure.
 
     Raises:
-        UserError: it is no model.
+        UserError: `model` is none.
         ModelError: parameters are missing, extra, or of another shape.
         DataError: the structure is none, or a node lacks a child or a payload that the model reads there,
             or no node carries a payload.

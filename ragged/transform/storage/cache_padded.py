@@ -153,7 +153,7 @@ class _Padding:
 
     def is_read(self, form: AffineForm, place: Var) -> Expr | None:
         """Return the condition on a place of the table for an element to be read; None where all are."""
-        own = {term.var: count for term, count in self.moving(form).terms.items() if isinstance(term, Ref)}
+        own = self._steps(form)
         extents = {var: self.known.expand(self.inner[var]) for var in own}
         short = [var for var in own if not is_size_expr(self.inner[var])]
         if not short:
@@ -163,6 +163,10 @@ class _Padding:
         for var in short if len(own) > 1 else ():  # of one loop, the end says whether it runs
             read = both(read, Binary(BinaryOp.LT, Const(0), extents[var]))
         return read
+
+    def _steps(self, form: AffineForm) -> dict[Var, int]:
+        """Return how many elements an index goes on by in a step of each inner loop that moves it."""
+        return {term.var: step for term, step in self.moving(form).terms.items() if isinstance(term, Ref)}
 
     def _end(self, steps: Mapping[Var, int], extents: Mapping[Var, Expr]) -> Expr:
         """Return how many elements there are up to the last one, of loops that go on by so many elements a step."""
@@ -177,7 +181,7 @@ class _Padding:
 
     def size(self, form: AffineForm) -> Expr:
         """Return how many elements a dimension of the table has."""
-        own = {term.var: count for term, count in self.moving(form).terms.items() if isinstance(term, Ref)}
+        own = self._steps(form)
         return at_least_zero(self._end(own, {var: self.most(var) for var in own}))
 
     def table(self, program: Program, guarded: Select | Load) -> tuple[Buffer, Stmt]:

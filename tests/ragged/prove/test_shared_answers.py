@@ -16,11 +16,11 @@ from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter
-from ragged.prove import Context, Proof, Prover
+from ragged.prove import Proof, Prover
 from ragged.prove.answers import Refuted
 from ragged.prove.query import Query
-from ragged.prove.question import numbered
 from ragged.prove.shared_answers import SharedAnswers, facts_about, key_of
+from tests.ragged.prove.test_question import PLACES, asked, quotient
 from tests.ragged.test_prove import (
     AT_NODE,
     BEGIN,
@@ -29,16 +29,13 @@ from tests.ragged.test_prove import (
     LEFT,
     NODE,
     NODES,
-    PROVEN,
     PROVER,
     RICH,
-    UNPROVEN,
     WORD,
     K,
     linear,
 )
 
-PLACES = {name: (goal, place) for name, (goal, place, _) in {**PROVEN, **UNPROVEN}.items()}
 ZERO, X, Y = Const(0), Var("x"), Var("y")
 
 
@@ -79,43 +76,39 @@ def shared(monkeypatch):
 @pytest.mark.parametrize("name", PLACES)
 def test_a_program_has_the_answers_of_one_that_is_declared_alike(name, shared, monkeypatch):
     goal, place = PLACES[name]
-    first, *asked = copied(PROVER.program, goal, place)  # a text has the facts by their functions
-    Prover(first).prove(asked[0], **asked[1])
-    copy, same, there = copied(first, *asked)
+    first, *moved = copied(PROVER.program, goal, place)  # a text has the facts by their functions
+    Prover(first).prove(moved[0], **moved[1])
+    copy, same, there = copied(first, *moved)
     anew = Prover(copy, answers=None).prove(same, **there)
     assert not isinstance(anew, Proof) or anew.facts <= set(copy.facts)
     monkeypatch.setattr(proving, "Query", None)  # the solver is not asked
     assert Prover(copy).prove(same, **there) == anew
 
 
-def question(goal: Expr, place: dict | None = None):
-    place = place or {}
-    parts = (tuple(place.get(part, ())) for part in ("loops", "lets", "conditions"))
-    return numbered(goal, Context(*parts))[0]
-
-
 @pytest.mark.parametrize("prover", [PROVER, RICH], ids=["structures", "rich"])
 @pytest.mark.parametrize("name", PLACES)
 def test_facts_that_are_left_out_say_nothing(name, prover):
     goal, place = PLACES[name]
-    asked, facts = question(goal, place), prover.program.facts
-    near = facts_about(asked, facts)
+    question, facts = asked(goal, **place), prover.program.facts
+    near = facts_about(question, facts)
     assert list(near) == [fact for fact in facts if fact in near]
-    assert Query(asked, near).answer(2_000_000) == Query(asked, facts).answer(2_000_000)
+    assert Query(question, near).answer(2_000_000) == Query(question, facts).answer(2_000_000)
 
 
 @given(linear, linear)
 @settings(max_examples=15)
 def test_facts_left_out_of_random_questions_say_nothing(lhs, rhs):
-    asked, facts = question(Binary(BinaryOp.LT, lhs, rhs), AT_NODE), RICH.program.facts
-    assert Query(asked, facts_about(asked, facts)).answer(200_000) == Query(asked, facts).answer(200_000)
+    question, facts = asked(Binary(BinaryOp.LT, lhs, rhs), **AT_NODE), RICH.program.facts
+    assert Query(question, facts_about(question, facts)).answer(200_000) == Query(question, facts).answer(
+        200_000
+    )
 
 
 def test_facts_are_reached_through_others():
-    asked = question(Binary(BinaryOp.LT, Call(WORD, (Ref(NODE),)), Call(NODES)))
+    about_words = asked(Binary(BinaryOp.LT, Call(WORD, (Ref(NODE),)), Call(NODES)))
     assert [fact for fact in FACTS if fact.subject in (CHILD, LEFT, BEGIN)]
-    assert {fact.subject.name for fact in facts_about(asked, FACTS)} == {"word"}
-    about_children = question(Binary(BinaryOp.LT, Call(CHILD, (Ref(K),)), Call(NODES)))
+    assert {fact.subject.name for fact in facts_about(about_words, FACTS)} == {"word"}
+    about_children = asked(Binary(BinaryOp.LT, Call(CHILD, (Ref(K),)), Call(NODES)))
     assert "batch_begin" in {fact.subject.name for fact in facts_about(about_children, FACTS)}
 
 
@@ -143,7 +136,7 @@ last: expression(r < count, begin(r) - 1)
 def test_what_a_call_reaches(called, found):
     (function,) = (each for each in REACHED.functions if each.name == called)
     goal = Binary(BinaryOp.LT, Call(function, (Ref(X),) if function.params else ()), Const(4))
-    facts = facts_about(question(goal), REACHED.facts)
+    facts = facts_about(asked(goal), REACHED.facts)
     assert {fact.subject.name for fact in facts} == found
     assert all(isinstance(fact, Range) for fact in facts)
 
@@ -155,12 +148,12 @@ def test_calls_of_the_place_reach_facts():
         "lets": ((Y, named["begin"]),),
         "conditions": (Binary(BinaryOp.LT, Ref(X), named["kind"]),),
     }
-    facts = facts_about(question(Binary(BinaryOp.LT, Ref(X), Const(9)), place), REACHED.facts)
+    facts = facts_about(asked(Binary(BinaryOp.LT, Ref(X), Const(9)), **place), REACHED.facts)
     found = {fact.subject.name for fact in facts}
     assert found == {"begin", "length", "rows", "kind", "count"}  # `uniform`, and by it `length`
     assert len(facts) == len(REACHED.facts)
     del place["conditions"]
-    facts = facts_about(question(Binary(BinaryOp.LT, Ref(X), Const(9)), place), REACHED.facts)
+    facts = facts_about(asked(Binary(BinaryOp.LT, Ref(X), Const(9)), **place), REACHED.facts)
     assert {fact.subject.name for fact in facts} == {"begin", "rows"}
 
 
@@ -179,7 +172,7 @@ STATED = (Range(F, ZERO, Const(9)), Monotone(F))
 
 
 def key(goal: Expr = BASE, facts=STATED, effort: int = 1000, **place) -> bytes:
-    return key_of(question(goal, place), facts, effort)
+    return key_of(asked(goal, **place), facts, effort)
 
 
 def of(function: Function) -> dict:
@@ -215,10 +208,6 @@ def less(expr: Expr) -> Expr:
     return Binary(BinaryOp.LT, expr, Const(9, expr.dtype))
 
 
-def divided(zero: float) -> Expr:
-    return less(Binary(BinaryOp.DIV, reads(Role.PAYLOAD, DType.FLOAT32), Const(zero, DType.FLOAT32)))
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -240,7 +229,7 @@ def test_what_binds_a_variable_is_in_the_key():
 
 
 def test_zeros_of_either_sign_have_keys_of_their_own():
-    assert key(divided(0.0)) != key(divided(-0.0))
+    assert key(quotient(0.0)) != key(quotient(-0.0))
 
 
 def test_two_functions_of_one_name_are_two():

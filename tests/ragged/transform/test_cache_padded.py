@@ -263,14 +263,24 @@ def test_a_loop_of_a_short_block_moves_an_index_with_others(read, columns, panel
     same_compiled(program, new, cases)
 
 
-@pytest.mark.parametrize("extent", ["min(N - p * 8, N)", "min(N - p * 8, k)"])
-def test_a_loop_of_any_length_is_refused(extent):
-    text = PANELS.format(read="z[k, p * 8 + c]").replace("min(N - p * 8, 8)", extent)
-    if "k" in extent:  # inside of the loop that its extent is of
-        text = text.replace("for r in serial(4)", "for k in serial(4)").replace("y[r,", "y[k,")
-        text = text.replace("for k in serial(K)", "for r in serial(4)").replace("z[k,", "z[r,")
-        text = text.replace("w[r, k]", "w[k, r]")
-    program = parse(text)
+SHORT = "for c in serial(min(N - p * 8, 8))"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (SHORT, "for c in serial(min(N - p * 8, N))"),  # of no number at most
+        (
+            f"r in serial(4):\n            {SHORT}",
+            "r in serial(4):\n            for c in serial(min(N - r, 8))",
+        ),
+    ],
+)
+def test_a_loop_that_is_as_long_as_others_say_is_refused(old, new):
+    text = PANELS.format(read="z[k, p * 8 + c]")
+    assert old in text
+    program = parse(text.replace(old, new))
     z = next(each for each in program.buffers if each.name == "z")
-    because = "with known extents"
-    assert because in refused(cache_padded, program, label(program, "y", 1), loop(program, "p"), z)
+    assert "with known extents" in refused(
+        cache_padded, program, label(program, "y", 1), loop(program, "p"), z
+    )
