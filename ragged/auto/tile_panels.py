@@ -9,6 +9,7 @@ from math import prod
 
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
+from ragged.arith.affine import growth
 from ragged.auto.panel_copies import copy_border, copy_panels, pack_panels
 from ragged.auto.planned_panels import PlannedPanels
 from ragged.auto.rebase_batches import batches_of
@@ -20,6 +21,7 @@ from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Select, Var
 from ragged.ir.stmt import For, Label
+from ragged.ir.walk import mentions
 from ragged.machine import Machine
 from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -61,7 +63,8 @@ def tile_panels(
                 the rows that are left over, in tiles of 4 rows, 2 and one
             else the same for one vector after another, in tiles of 12 rows, 4, 2 and one
 
-    The columns of temporaries, of inputs that others read too, or at another place, are copied panel by panel.
+    The columns of temporaries, of inputs that others read too, or at another place, are copied panel by panel; where
+    a filter's gradient reads an image, once for all places of the filter.
     Another operand that is read under a condition, as images of a convolution at their border, is padded once in each
     iteration of the first loop; where that may be too few for the `threads`, once for some rows of it and each panel.
     What follows the sum of an element in its loop, as an activation, is computed as the tile is stored. The last vector
@@ -168,7 +171,10 @@ def _tile(
             copy_border(schedule, product, shared[0] if shared else product.rows[0].var)
     else:
         panel, column = schedule.apply(split, columns.var, lanes * most, Tail.SHORT).loops[columns.var]
-        schedule.apply(reorder, (*outer, panel, *rows, column))
+        windows = tuple(loop.var for loop in product.batch if _moves_window(product, loop))
+        outer = tuple(var for var in outer if var not in windows)
+        blocks += windows[:1]
+        schedule.apply(reorder, (*outer, panel, *windows, *rows, column))
         copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
@@ -225,6 +231,14 @@ def _planned(
         vectors,
         per_call,
         tile,
+    )
+
+
+def _moves_window(product: DenseProduct, loop: For) -> bool:
+    """Return whether a loop moves what the sum reads of the operand: as `p` in `x[n, c, h + p]`, summed over `h`."""
+    axes = [axis.var for axis in product.axes]
+    return any(
+        (growth(index, loop.var) or 0) > 0 and mentions(index, axes) for index in product.operand.indices
     )
 
 

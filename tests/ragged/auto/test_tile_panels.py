@@ -453,6 +453,24 @@ def filters(float(N,F,H) d, float(N,C,H) x) -> (k) {
         assert function(d, x).tobytes() == plain(d, x).tobytes()
 
 
+@pytest.mark.parametrize(("index", "once"), [("h + p", True), ("h * 2 + p", True), ("h - p + 2", False)])
+def test_an_image_is_copied_once_for_all_places_of_a_filter(index, once):
+    lib = tc.define(f"""
+def filters(float(N,F,H) d, float(N,C,L) x) -> (k) {{
+  k(f,c,p) +=! d(n,f,h) * ({index} < L ? x(n,c,{index}) : 0) where c in 0:C, p in 0:3, h in 0:H
+}}
+""")
+    function, plain = lib.filters.compile(threads=2), lib.filters.compile(schedule=None)
+    # where each place has its own copy, the table has dimensions for the loops that go through places
+    found = re.search(r"x_padded: workspace\(float32\[workers, max\(N, 0\), \d+, ", function.show("loops"))
+    assert bool(found) is once
+    random = np.random.default_rng(len(index))
+    for count, channels, width in ((1, 1, 1), (3, 17, 40), (2, 70, 33), (2, 16, 0)):
+        d = random.standard_normal((count, 5, width), np.float32)
+        x = random.standard_normal((count, channels, width + 2), np.float32)
+        assert function(d, x).tobytes() == plain(d, x).tobytes()
+
+
 def test_more_columns_than_a_panel_that_fill_no_vectors_are_padded():
     for columns, padded in ((30, True), (32, False), (7, False)):
         rules = DefaultSchedule(SMALL)(dense(columns=columns)).rules
