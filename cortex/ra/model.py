@@ -17,7 +17,8 @@ from cortex.ra.demands import derive_plan
 from cortex.ra.structure import Structure, Tree
 from cortex.ra.tensor import Body, Compute, IfThenElse, Placeholder, UnreadPlaceholder
 from cortex.ra.text import listing
-from ragged.errors import Location, ModelError
+from ragged.data.read import is_integer
+from ragged.errors import Location, ModelError, UserError
 from ragged.ir.dtype import DType
 
 
@@ -56,8 +57,13 @@ class Model(Recursion):
         """Return parameters drawn from a normal distribution of deviation 1/sqrt(last extent).
 
         Each array is C-contiguous, owned by the caller, and depends only on its name, shape, dtype and `seed`, so that
-        editing other parts of a model does not change it. Tables of integers are zero.
+        editing other parts of a model does not change it. Tables of integers are zero. `UserError` if `seed` is no
+        integer from 0 up.
         """
+        if not is_integer(seed) or seed < 0:
+            raise UserError(
+                f"init_params: seed={seed!r} is no integer from 0 up", fix="model.init_params(seed=1)"
+            )
         return {
             name: np.zeros(tensor.shape, tensor.dtype.numpy)  # type: ignore[arg-type]
             if tensor.dtype.is_int

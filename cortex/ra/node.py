@@ -10,8 +10,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
-import numpy as np
-
+from ragged.data.read import is_integer
 from ragged.errors import Location, ModelError
 
 MOST_POSITION = 1023
@@ -240,7 +239,7 @@ def _computed_child(node: Node, position: Computed) -> ModelError:
 
 
 def _is_position(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+    return is_integer(value) and value >= 0
 
 
 def _text(value: object) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from cortex.ra.base import K, N, S, Shape, StructureDim
 from cortex.ra.rules import shown
+from ragged.data.read import is_integer
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import DType
 
@@ -177,13 +178,14 @@ def _indices(shape: Shape) -> tuple[str, ...]:
 
 
 def _check_extent(what: str, dim: object, at: Location | None) -> None:
-    if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) and dim >= 1:
+    if is_integer(dim) and dim >= 1:
         return
-    reason = {
+    markers = {
         N: "ra.N comes first, and once",
         K: "ra.K comes right after ra.N, and once",
         S: "ra.S comes first, of what is computed after the recursion",
-    }.get(dim)  # type: ignore[call-overload]
+    }
+    reason = next((reason for marker, reason in markers.items() if dim is marker), None)
     raise ModelError(
         f"{what}: {dim!r} is no extent", at=at, because=reason or "an extent is a whole number from 1 on"
     )

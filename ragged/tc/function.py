@@ -21,6 +21,7 @@ from ragged.tc.arguments import (
     require_fixed,
 )
 from ragged.tc.callable import TcCallable
+from ragged.tc.checked import CheckedFunction
 from ragged.tc.compiled import TcOptions, lower_analysed
 from ragged.tc.gradient import gradient_of
 from ragged.tc.kernel import TcText
@@ -70,19 +71,17 @@ class TcFunction(TcCallable):
             lib.total.compile(split_reductions={"s": 4096})(x)
         """
         function = self._function
-        if sizes is not None and not isinstance(sizes, Mapping):
-            raise refuse(function, f"has sizes by name, and is given {sizes!r}", fix='sizes={"N": 128}')
-        fixed, bound = dict(sizes or {}), {}
+        fixed, bound = _by_name(function, "sizes", sizes, '"N": 128'), {}
         for name in fixed:
             if name not in function.sizes and name not in function.scalars:
                 raise refuse(function, f"has no size '{name}'", fix=f"one of {', '.join(function.sizes)}")
             fixed[name] = read_size(function, name, fixed[name])
-        for name, value in (parameters or {}).items():
+        for name, value in _by_name(function, "parameters", parameters, '"w": w').items():
             if name not in function.parameters:
                 raise refuse(function, f"has no tensor '{name}' to bind")
             bound[name] = read_parameter(function, name, value).copy()
             fix_sizes(function, fixed, name, bound[name].shape)
-        split = dict(split_reductions or {})
+        split = _by_name(function, "split_reductions", split_reductions, '"s": 4096')
         reduced = {each.target.name for each in function.statements if each.reduced}
         for name, size in split.items():
             if name not in reduced:
@@ -270,3 +269,10 @@ class TcFunction(TcCallable):
 
     def __repr__(self) -> str:
         return f"<TcFunction {str(self).partition(' {')[0]}>"
+
+
+def _by_name(function: CheckedFunction, what: str, given: object, example: str) -> dict[str, Any]:
+    """Return what the option `what` gives by names, or refuse it: `example` is what would do."""
+    if given is None or isinstance(given, Mapping):
+        return dict(given or {})
+    raise refuse(function, f"has {what} by name, and is given {given!r}", fix=f"{what}={{{example}}}")

@@ -19,12 +19,12 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.walk import loads, reads_memory, variables
 from ragged.tc import tree as tc
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.gradient_arguments import chosen_parameters
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.named_calls import name_calls
 from ragged.tc.partials import negated, partials, product, total, where
 from ragged.tc.pull_back import PullBack
 from ragged.tc.ranges import difference
-from ragged.tc.scope import refuse
 from ragged.tc.types import computed, converted, is_float
 
 _LAST = Const(2**31 - 1)
@@ -43,29 +43,7 @@ def gradient_of(
         TcError: of phase "check": a name is no parameter or output, or is of integers, or an output that is no
             parameter is read before it is written.
     """
-    floats = [name for name, version in function.parameters.items() if is_float(version.type)]
-    default = [name for name in floats if name in free]
-    at = function.definition.at
-    if wrt is not None and (isinstance(wrt, str) or not hasattr(wrt, "__iter__") or not wrt):
-        raise refuse(f"gradient: wrt={wrt!r} names no parameters", at, fix=f"wrt={floats!r}, or None for all")
-    for name in default if wrt is None else wrt:
-        if name not in function.parameters and name not in function.scalars:
-            raise refuse(f"gradient: '{function.name}' has no parameter '{name}'", at, fix=", ".join(floats))
-        if name not in floats:
-            raise refuse(f"gradient: '{name}' is of integers, which have no gradient", at)
-    for name in function.initial:
-        because = "a call overwrites the values that it begins with, which the gradient has to read"
-        raise refuse(
-            f"gradient: '{name}' is read before it is written", at, because, f"'{name}' among the parameters"
-        )
-    for name in saved:
-        if name not in function.outputs:
-            raise refuse(f"gradient: '{function.name}' has no output '{name}'", at)
-    if not any(is_float(version.type) for version in function.outputs.values()):
-        raise refuse(f"gradient: no output of '{function.name}' is of floats", at)
-    chosen = tuple(dict.fromkeys(default if wrt is None else wrt))
-    if not chosen:
-        raise refuse(f"gradient: no parameter of '{function.name}' is of floats", at)
+    chosen = chosen_parameters(function, free, wrt, saved)
     return _Reverse(name_calls(function), chosen, saved).definition()
 
 

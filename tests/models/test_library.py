@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cortex import models, ra
 from cortex.ilir.plan import Presence, StructureKind
-from ragged.errors import ModelError
+from ragged.errors import ModelError, UserError
 from tests.models.library import INPUTS, LIBRARY, expected, payloads
 from tests.models.structures import Drawn
 from tests.support.python_work import calls
@@ -68,6 +68,12 @@ def test_parameters_have_the_names_and_shapes_of_the_contract(name):
         left = {key: shape for key, shape in shapes.items() if key.split("_")[0] not in missing}
         assert {key: array.shape for key, array in params.items()} == left
         assert all(array.dtype == np.float32 and array.flags.c_contiguous for array in params.values())
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5, "x", True])
+def test_a_seed_is_an_integer(seed):
+    with pytest.raises(UserError, match=f"init_params: seed={seed!r} is no integer from 0 up"):
+        models.tree_rnn(H, E, V).init_params(seed)
 
 
 def test_word_is_the_default_and_vector_that_of_dag_rnn():

@@ -153,9 +153,10 @@ def test_compile_fixes_sizes_and_binds_arguments():
         fast(X[:4])
     with pytest.raises(tc.TcError, match="has no size 'Z'"):
         LIB.mlp1.compile(sizes={"Z": 1})
-    for sizes in (5, "B", [5]):
-        with pytest.raises(tc.TcError, match="has sizes by name, and is given"):
-            LIB.mlp1.compile(sizes=sizes)
+    for given in (5, "B", [5]):
+        for what in ("sizes", "parameters", "split_reductions"):
+            with pytest.raises(tc.TcError, match=f"has {what} by name, and is given"):
+                LIB.mlp1.compile(**{what: given})
     for size in (2.5, "5", True):
         with pytest.raises(tc.TcError, match=f"is given B = {size!r}, and it is an integer"):
             LIB.mlp1.compile(sizes={"B": size})

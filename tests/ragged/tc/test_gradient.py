@@ -351,10 +351,16 @@ def test_integers_take_part_and_have_none():
     assert caught.value.phase == "check"
 
 
-@pytest.mark.parametrize("wrt", ["w", "", (), [], 1.5])
+@pytest.mark.parametrize("wrt", ["w", "", (), [], 1.5, [["w"]], iter("w")])
 def test_no_list_of_names(wrt):
     with pytest.raises(tc.TcError, match="names no parameters"):
         TEXTS.counts.gradient(wrt=wrt)
+
+
+@pytest.mark.parametrize("saved", ["o", None, 1.5, [["o"]]])
+def test_no_list_of_outputs(saved):
+    with pytest.raises(tc.TcError, match="are no names"):
+        TEXTS.counts.gradient(saved=saved)
 
 
 @pytest.mark.parametrize(
