@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 from typing import Any
 
 from ragged.ir.build import within
@@ -75,12 +76,17 @@ def largest_range(
         bad = bad.project_out(dim_type.set, 1, len(others))
         good = Set.read_from_str(isl, f"{parameters} -> {{ [{own}] }}").subtract(bad)
         good = good.intersect_params(assumed).coalesce().gist_params(assumed).coalesce()
-        return _range(good, assumed, text.parameters)
+        positive = " and ".join([f"{each} >= 1" for each in nonnegative])
+        some = Set.read_from_str(isl, f"{parameters} -> {{ : {positive or '1 = 1'} }}").intersect(assumed)
+        return _range(good, assumed, some, text.parameters)
 
 
-def _range(good: Any, assumed: Any, parameters: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
-    """Return the bounds of a set of numbers; None if it has gaps or no end."""
-    from islpy import AstBuild, Map, dim_type
+def _range(good: Any, assumed: Any, some: Any, parameters: Mapping[str, Expr]) -> tuple[Expr, Expr] | None:
+    """Return the bounds of a set of numbers; None if it has gaps or no end.
+
+    They leave no values where the set has none, among parameters `some`: those for which no size is 0.
+    """
+    from islpy import AstBuild, Map, PwAff, dim_type
 
     context = good.get_ctx()
     if not (good.dim_has_lower_bound(dim_type.set, 0) and good.dim_has_upper_bound(dim_type.set, 0)):
@@ -95,8 +101,13 @@ def _range(good: Any, assumed: Any, parameters: Mapping[str, Expr]) -> tuple[Exp
         return expr_of(build.expr_from_pw_aff(bound), parameters)
 
     sides = _sides(good.get_basic_sets()) if good.n_basic_set() == 1 else None
-    if sides is None:
-        return built(good.dim_min(0)), built(good.dim_max(0).add_constant_val(1))
+    if sides is None or not _are_empty_elsewhere(sides, good, some):
+        nothing = some.subtract(good.params())
+        zero = PwAff.read_from_str(context, f"[{', '.join(parameters)}] -> {{ [0] }}").intersect_params(
+            nothing
+        )
+        lower, upper = good.dim_min(0), good.dim_max(0).add_constant_val(1)
+        return built(lower.union_add(zero)), built(upper.union_add(zero))
     return _joined(BinaryOp.MAX, map(built, sides[0])), _joined(BinaryOp.MIN, map(built, sides[1]))
 
 
@@ -116,6 +127,12 @@ def _sides(basic_sets: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
             exact = bound.ceil() if sign > 0 else bound.floor().add_constant_val(1)
             (lower if sign > 0 else upper).append(PwAff.from_aff(exact))
     return (lower, upper) if lower and upper else None
+
+
+def _are_empty_elsewhere(sides: tuple[list[Any], list[Any]], good: Any, some: Any) -> bool:
+    """Return whether bounds leave no values where a set has none, for which it may name parameters alone."""
+    pairs = (low.lt_set(high) for low, high in product(*sides))
+    return bool(reduce(lambda lhs, rhs: lhs.intersect(rhs), pairs).intersect(some).is_subset(good.params()))
 
 
 def _joined(op: BinaryOp, given: Iterable[Expr]) -> Expr:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ragged.ir.expr import Const, Expr, Var
+from ragged.ir.expr import Binary, Const, Expr, Var
+from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
-from ragged.tc.checked import CheckedFunction, Equality, TensorVersion
+from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
 from ragged.tc.errors import TcError
-from ragged.tc.intervals import interval_of, value_of
+from ragged.tc.intervals import interval_of, truth_of, value_of
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices
 from ragged.tc.refusals import empty, no_range, outside
-from ragged.tc.size_text import size_text
+from ragged.tc.size_text import COMPARED, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class AnalysedFunction:
     function: CheckedFunction
     library: Mapping[str, tc.Definition]
     checks: tuple[AccessCheck, ...]
-    equalities: tuple[Equality, ...]
+    size_checks: tuple[SizeCheck, ...]
 
     def accepted(self, definition: tc.Definition, for_all_sizes: bool) -> bool:
         """Return whether a definition like this one has ranges that are all in bounds, if asked for all sizes."""
@@ -47,10 +48,8 @@ class AnalysedFunction:
                 extent = value_of(own.upper, sizes) - value_of(own.lower, sizes)
                 if extent < (0 if some_zero else 1) and not nothing:
                     raise empty(statement, var, sizes, self.function)
-        for equal in self.equalities:
-            one, other = value_of(equal.one, sizes), value_of(equal.other, sizes)
-            if one != other:
-                raise _unequal(equal, one, other)
+        for size_check in self.size_checks:
+            _require(size_check, sizes)
         for each in self.checks:
             if each.outcome is Outcome.SIZES and not self._inside(each, sizes):
                 raise outside(self.function, each.statement, each.access, sizes, self.accepted)
@@ -97,9 +96,9 @@ def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> 
                 raise empty(statement, var, {}, function)
     for name, version in function.outputs.items():
         _require_start(function, name, version)
-    resolved = (_resolved(each, solver) for each in function.equalities)
-    equalities = tuple(each for each in resolved if each.one != each.other)
-    found = AnalysedFunction(function, library, tuple(check_accesses(function)), equalities)
+    resolved = (_resolved(each, solver) for each in function.size_checks)
+    size_checks = tuple(each for each in resolved if each.one != each.other)
+    found = AnalysedFunction(function, library, tuple(check_accesses(function)), size_checks)
     _refuse_constants(found)
     return found
 
@@ -117,16 +116,15 @@ def _require_start(function: CheckedFunction, name: str, version: TensorVersion)
             )
 
 
-def _resolved(equality: Equality, solver: RangeSolver) -> Equality:
-    one, other = solver.resolved(equality.one), solver.resolved(equality.other)
-    return Equality(one, other, equality.text, equality.at)
+def _resolved(check: SizeCheck, solver: RangeSolver) -> SizeCheck:
+    return replace(check, one=solver.resolved(check.one), other=solver.resolved(check.other))
 
 
 def _refuse_constants(found: AnalysedFunction) -> None:
     """Refuse what no sizes can mend."""
-    for each in found.equalities:
-        if not variables(each.one, each.other) and value_of(each.one, {}) != value_of(each.other, {}):
-            raise _unequal(each, value_of(each.one, {}), value_of(each.other, {}))
+    for each in found.size_checks:
+        if not variables(each.one, each.other):
+            _require(each, {})
     for check_ in found.checks:
         domain = check_.access.domain
         assert domain is not None, "all domains are known"
@@ -138,12 +136,22 @@ def _refuse_constants(found: AnalysedFunction) -> None:
             raise outside(found.function, check_.statement, check_.access, {}, found.accepted)
 
 
-def _unequal(equality: Equality, one: int, other: int) -> TcError:
-    return TcError(
+def _require(check: SizeCheck, sizes: Mapping[Var, int]) -> None:
+    """Refuse sizes for which a check does not hold."""
+    one, other = value_of(check.one, sizes), value_of(check.other, sizes)
+    if truth_of(Binary(check.op, Const(one), Const(other)), {}):
+        return
+    texts = f"{size_text(check.one)} and {size_text(check.other)}"
+    raise TcError(
         "range",
-        f"{equality.text} is {one}, and has to be {other}",
-        at=equality.at,
-        because=f"{size_text(equality.one)} and {size_text(equality.other)} are declared equal",
+        f"{check.text} is {one}, and has to be {COMPARED[check.op]}{other}",
+        at=check.at,
+        because=f"{texts} are declared equal"
+        if check.op is BinaryOp.EQ
+        else f"{texts} are the bounds of what is written, and of the tensor as it was written before",
+        fix=None
+        if check.op is BinaryOp.EQ
+        else "sizes for which it lies inside, or a smaller range by where",
     )
 
 

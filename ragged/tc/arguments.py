@@ -11,12 +11,11 @@ import numpy.typing as npt
 from ragged.data.like import converter, writable_view
 from ragged.data.read import is_array, is_integer, read_array
 from ragged.errors import DataError
-from ragged.ir.expr import Const, Ref, Var
-from ragged.tc.checked import CheckedFunction, TensorVersion
-from ragged.tc.errors import TcError
-from ragged.tc.intervals import value_of
+from ragged.ir.expr import Ref, Var
+from ragged.tc.checked import CheckedFunction
+from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.lower import stored
-from ragged.tc.size_text import size_text
+from ragged.tc.sizes import check_scalar, sizes_of
 from ragged.tc.types import is_float
 
 Array = npt.NDArray[Any]
@@ -45,22 +44,15 @@ def named(
     found = dict(bound or {})
     names = [each.name for each in function.definition.parameters if each.name not in found]
     if len(args) > len(names):
-        raise refuse(function, f"takes {len(names)} arguments and is given {len(args)}")
+        raise refuse_call(function, f"takes {len(names)} arguments and is given {len(args)}")
     found.update(zip(names, args, strict=False))
     for name, value in given.items():
         if name in found:
-            raise refuse(function, f"is given '{name}' twice")
+            raise refuse_call(function, f"is given '{name}' twice")
         if name not in names:
-            raise refuse(function, f"has no parameter '{name}'", fix=f"one of {', '.join(names)}")
+            raise refuse_call(function, f"has no parameter '{name}'", fix=f"one of {', '.join(names)}")
         found[name] = value
     return found
-
-
-def refuse(
-    function: CheckedFunction, what: str, because: str | None = None, fix: str | None = None
-) -> TcError:
-    """Return the error for the arguments of a call."""
-    return TcError("call", f"{function.name} {what}", because=because, fix=fix)
 
 
 def read_arguments(
@@ -81,7 +73,7 @@ def require_given(function: CheckedFunction, given: Mapping[str, object]) -> Non
     """Raise a `TcError` if an argument is missing."""
     for declared in function.definition.parameters:
         if declared.name not in given:
-            raise refuse(function, f"is not given '{declared.name}'")
+            raise refuse_call(function, f"is not given '{declared.name}'")
 
 
 def require_fixed(function: CheckedFunction, what: str) -> None:
@@ -102,14 +94,14 @@ def read_shapes(function: CheckedFunction, given: Mapping[str, object]) -> dict[
     """
     for name in function.scalars:
         if not isinstance(given.get(name), int | np.integer):
-            raise refuse(function, f"needs the value of '{name}'", fix=f"infer(..., {name}=3)")
+            raise refuse_call(function, f"needs the value of '{name}'", fix=f"infer(..., {name}=3)")
     found: dict[str, Sequence[int]] = {}
     for name, version in function.parameters.items():
         shape = given.get(name, () if version.rank == 0 else None)
         if not isinstance(shape, tuple | list) or not all(
             isinstance(each, int | np.integer) for each in shape
         ):
-            raise refuse(function, f"needs the shape of '{name}'", fix=f"infer(..., {name}=(2, 3))")
+            raise refuse_call(function, f"needs the shape of '{name}'", fix=f"infer(..., {name}=(2, 3))")
         found[name] = shape
     return found
 
@@ -121,77 +113,18 @@ def fix_sizes(function: CheckedFunction, fixed: dict[str, int], name: str, shape
             size = own.upper.var.name
             if fixed.setdefault(size, extent) != extent:
                 what = f"is given '{name}' with {size} = {extent}, and {size} = {fixed[size]} elsewhere"
-                raise refuse(function, what)
+                raise refuse_call(function, what)
 
 
 def read_size(function: CheckedFunction, name: str, value: object) -> int:
     """Return the value of a size, or of an integer scalar; refused if it can be none."""
     if not is_integer(value):
-        raise refuse(function, f"is given {name} = {value!r}, and it is an integer")
+        raise refuse_call(function, f"is given {name} = {value!r}, and it is an integer")
     if value < 0 and name not in function.scalars:
-        raise refuse(function, f"is given {name} = {value}, and a size is 0 or more")
+        raise refuse_call(function, f"is given {name} = {value}, and a size is 0 or more")
+    if name in function.scalars:
+        check_scalar(function, name, value)
     return int(value)
-
-
-def sizes_of(
-    function: CheckedFunction, shapes: Mapping[str, Sequence[int]], scalars: Mapping[str, object]
-) -> dict[Var, int]:
-    """Return the values of sizes and integer scalars, from the shapes of arrays.
-
-    Raises:
-        TcError: a rank is another than declared, or two extents of one size differ.
-    """
-    sizes: dict[Var, int] = {}
-    first: dict[Var, str] = {}
-    for name, var in function.scalars.items():
-        value = scalars[name]
-        if not isinstance(value, int | np.integer) and not (is_array(value) and _is_integer(value)):
-            raise refuse(function, f"is given '{name}' = {value!r}, and it is an integer")
-        sizes[var] = int(value)  # type: ignore[call-overload]
-        first[var] = f"'{name}'"
-    for name, version in function.parameters.items():
-        _solve(function, version, shapes[name], sizes, first)
-    return sizes
-
-
-def _is_integer(value: Any) -> bool:
-    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
-
-
-def _solve(
-    function: CheckedFunction,
-    version: TensorVersion,
-    shape: Sequence[int],
-    sizes: dict[Var, int],
-    first: dict[Var, str],
-) -> None:
-    what = f"'{version.name}'"
-    if len(shape) != version.rank:
-        raise refuse(function, f"is given {what} with {len(shape)} dimensions, and it has {version.rank}")
-    for position, (own, extent) in enumerate(zip(version.domain or (), shape, strict=True)):
-        match own.upper:
-            case Const(value=value):
-                if extent != value:
-                    raise refuse(
-                        function, f"is given {what} with {extent} in dimension {position}, not {value}"
-                    )
-            case Ref(var=var):
-                known = sizes.setdefault(var, int(extent))
-                if known != extent:
-                    raise refuse(
-                        function,
-                        f"is given {what} with {extent} in dimension {position}",
-                        because=f"{first[var]} has {var.name} = {known}",
-                    )
-                first.setdefault(var, what)
-            case extent_of_sizes:
-                wanted = value_of(extent_of_sizes, sizes)
-                if extent != wanted:
-                    raise refuse(
-                        function,
-                        f"is given {what} with {extent} in dimension {position}",
-                        because=f"it is declared as {size_text(extent_of_sizes)}, which is {wanted}",
-                    )
 
 
 def read_parameter(function: CheckedFunction, name: str, value: object) -> Array:
@@ -205,21 +138,25 @@ def read_parameter(function: CheckedFunction, name: str, value: object) -> Array
     if version.rank == 0 and not is_array(value):
         kinds: tuple[type, ...] = (int, float) if is_float(version.type) else (bool,)
         if not isinstance(value, (*kinds, np.generic)):
-            raise refuse(function, f"is given '{version.name}' = {value!r}, and it is of type {version.type}")
+            raise refuse_call(
+                function, f"is given '{version.name}' = {value!r}, and it is of type {version.type}"
+            )
         try:
             return np.array(value, dtype)
         except OverflowError as error:
-            raise refuse(function, f"is given '{version.name}' = {value!r}", because=str(error)) from error
+            raise refuse_call(
+                function, f"is given '{version.name}' = {value!r}", because=str(error)
+            ) from error
     if not is_array(value):
-        raise refuse(
+        raise refuse_call(
             function, f"is given '{version.name}' of type {type(value).__name__}, and an array is needed"
         )
     try:
         array = read_array(f"{function.name}: '{version.name}'", value)
     except DataError as error:
-        raise refuse(function, f"cannot read '{version.name}'", because=str(error)) from error
+        raise refuse_call(function, f"cannot read '{version.name}'", because=str(error)) from error
     if array.dtype != dtype:
-        raise refuse(
+        raise refuse_call(
             function,
             f"is given '{version.name}' of {array.dtype}, not {version.type}",
             because="nothing is rounded or cut unasked",
@@ -257,26 +194,28 @@ def out_arrays(
     found: dict[str, tuple[Any, Array]] = {}
     for name, value in given.items():
         if name not in function.outputs or (len(function.outputs) > 1 and not isinstance(out, Mapping)):
-            raise refuse(function, f"has the outputs {', '.join(function.outputs)}", fix="out={name: array}")
+            raise refuse_call(
+                function, f"has the outputs {', '.join(function.outputs)}", fix="out={name: array}"
+            )
         what = f"is given out= for '{name}'"
         if not is_array(value):
-            raise refuse(function, f"{what} of type {type(value).__name__}, and an array is needed")
+            raise refuse_call(function, f"{what} of type {type(value).__name__}, and an array is needed")
         try:
             array = writable_view(value)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise refuse(function, f"{what} that cannot be written", because=str(error)) from error
+            raise refuse_call(function, f"{what} that cannot be written", because=str(error)) from error
         dtype = stored(function.outputs[name].type).numpy
         shape = tuple(extent for _, extent in domains[name])
         if array.shape != shape or array.dtype != dtype:
-            raise refuse(
+            raise refuse_call(
                 function, f"{what} of {array.dtype}{list(array.shape)}, and it is {dtype}{list(shape)}"
             )
         repeated = any(n > 1 and not by for n, by in zip(shape, array.strides, strict=True))
         if repeated or not array.flags.writeable:
-            raise refuse(function, f"{what} that cannot be written")
+            raise refuse_call(function, f"{what} that cannot be written")
         for other, (_, own) in found.items():
             if np.shares_memory(own, array):
-                raise refuse(
+                raise refuse_call(
                     function, f"{what} that shares memory with out '{other}'", fix="an array for each output"
                 )
         found[name] = value, array

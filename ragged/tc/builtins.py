@@ -85,7 +85,14 @@ def _round(x: Expr) -> Expr:
 
 
 def _fmod(x: Expr, y: Expr) -> Expr:
-    return _sub(x, _mul(y, _trunc(_div(x, y))))
+    """Return the remainder of C, exact where the quotient has at most twice the digits of its type."""
+    left, divisor = _abs(x), _abs(y)
+    for _ in range(2):  # what the rounded quotient leaves of a large one is divided again
+        left = ir.Fma(_neg(_floor(_div(left, divisor))), divisor, left)
+    left = ir.Select(_lt(left, _number(x, 0.0)), _add(left, divisor), left)
+    left = ir.Select(_lt(left, divisor), left, _sub(left, divisor))
+    signed = ir.Select(_lt(x, _number(x, 0.0)), _neg(left), left)
+    return ir.Select(_lt(_abs(x), divisor), x, signed)
 
 
 def _pow(x: Expr, y: Expr) -> Expr:
@@ -96,8 +103,8 @@ def _pow(x: Expr, y: Expr) -> Expr:
     half = _mul(y, _number(y, 0.5))
     odd = ir.Binary(BinaryOp.NE, _floor(half), half)
     negative = ir.Select(
-        _eq(_floor(y), y), ir.Select(odd, _neg(size), size), _div(zero, zero)
-    )  # not a number, as C has it
+        _eq(_floor(y), y), ir.Select(odd, _neg(size), size), _div(_sub(x, x), zero)
+    )  # not a number, as C has it, nor is its derivative
     value = ir.Select(_lt(x, zero), negative, size)
     return ir.Select(_eq(y, zero), _number(x, 1.0), value)
 

@@ -18,16 +18,16 @@ from ragged.tc.arguments import (
     out_arrays,
     read_arguments,
     read_shapes,
-    refuse,
     require_fixed,
     require_given,
-    sizes_of,
 )
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
+from ragged.tc.errors import refuse_call
 from ragged.tc.intervals import value_of
 from ragged.tc.kernel import TcText
 from ragged.tc.known_calls import Domains, KnownCalls
 from ragged.tc.lower import stored
+from ragged.tc.sizes import sizes_of
 from ragged.tc.text import expression_text
 from ragged.tc.tree import NumberLiteral, TcExpression
 
@@ -199,7 +199,7 @@ class TcCallable:
                 fixed = self._options.sizes.get(var.name, value)
                 if fixed != value:
                     what = f"is compiled for {var.name} = {fixed}, and is called with {value}"
-                    raise refuse(self._function, what)
+                    raise refuse_call(self._function, what)
             self._analysed.check_sizes(sizes)
             if len(self._checked) >= _MOST_SIZES:
                 self._checked.clear()

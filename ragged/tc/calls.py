@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragged.ir import expr as ir
 from ragged.tc import tree as tc
-from ragged.tc.checked import CheckedFunction, Equality, LengthParameter, TensorVersion
+from ragged.tc.checked import CheckedFunction, LengthParameter, SizeCheck, TensorVersion
 from ragged.tc.reads import lengths_of, named_in
 from ragged.tc.scope import TcScope, refuse
 from ragged.tc.text import expression_text
@@ -20,6 +20,7 @@ def bind_arguments(
     """
     scope = TcScope({}, {})
     lengths = lengths_of(callee)
+    extents: list[tuple[TensorVersion, int, tc.TcExpression, str]] = []
     for declared, argument in zip(callee.parameters, call.arguments, strict=True):
         what = f"'{declared.name}' of '{call.name}'"
         assert declared.type is not None, "parameters have types"
@@ -38,7 +39,11 @@ def bind_arguments(
         for position, dim in enumerate(declared.dims):
             if any(each.name in lengths for each in named_in(dim) if isinstance(each, tc.Access)):
                 continue  # the extent is the argument's own
-            _bind_extent(function, scope, version, position, dim, what)
+            extents.append((version, position, dim, what))
+    for each in sorted(
+        extents, key=lambda extent: not isinstance(extent[2], tc.Name)
+    ):  # names before their use
+        _bind_extent(function, scope, *each)
     return scope
 
 
@@ -90,7 +95,7 @@ def _bind_extent(
         return
     wanted = TcScope(scope.values, {}, in_bound=True).integer(dim, "an extent")
     text = f"the extent of dimension {position} of {what}"
-    function.equalities.append(Equality(ir.Ref(var), wanted, text, dim.at))
+    function.size_checks.append(SizeCheck(ir.Ref(var), wanted, text, dim.at))
 
 
 def fits(value: tc.TcExpression, type_: str) -> bool:

@@ -14,8 +14,8 @@ from ragged.ir.ops import Combiner
 from ragged.ir.walk import subexpressions
 from ragged.tc import tree as tc
 from ragged.tc.calls import bind_arguments, fits
-from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange, TensorVersion
-from ragged.tc.declare import check_free, check_names, declare, extent_of_dim, refuse_recursion
+from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, SizeCheck, TensorVersion
+from ragged.tc.declare import check_free, check_names, declare, declare_sizes, extent_of_dim, refuse_recursion
 from ragged.tc.reads import lengths_of, reads_of
 from ragged.tc.scope import TcScope, refuse
 from ragged.tc.text import expression_text
@@ -37,6 +37,7 @@ def check(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> Ch
     check_names(definition)
     scope = TcScope({}, {}, lengths=function.lengths)
     lengths = lengths_of(definition)
+    declare_sizes(function, scope, definition.parameters)
     for declared in definition.parameters:
         declare(function, scope, declared, lengths)
     body = _StatementChecks(function, definition, library, scope)
@@ -87,7 +88,7 @@ class _StatementChecks:
             self.function.aliases[var] = version, position
             text = f"the extent of dimension {position} of '{declared.name}'"
             extent = extent_of_dim(self.function, self.scope, dim, {})
-            self.function.equalities.append(Equality(ir.Ref(var), extent, text, declared.at))
+            self.function.size_checks.append(SizeCheck(ir.Ref(var), extent, text, declared.at))
         return version
 
     # --- statements ----------------------------------------------------------------------------------------

@@ -132,13 +132,14 @@ class LengthParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Equality:
-    """Two extents that a call of another function needs to be equal."""
+class SizeCheck:
+    """What has to hold of sizes: `one` is equal to `other`, or by `op` at most or at least that."""
 
     one: ir.Expr
     other: ir.Expr
     text: str
     at: Location
+    op: BinaryOp = BinaryOp.EQ
 
 
 @dataclass(slots=True)
@@ -159,7 +160,7 @@ class CheckedFunction:
     initial: dict[str, TensorVersion] = field(default_factory=dict)
     outputs: dict[str, TensorVersion] = field(default_factory=dict)
     statements: list[CheckedStatement] = field(default_factory=list)
-    equalities: list[Equality] = field(default_factory=list)
+    size_checks: list[SizeCheck] = field(default_factory=list)
     aliases: dict[ir.Var, tuple[TensorVersion, int]] = field(default_factory=dict)
     versions: dict[ir.Buffer, TensorVersion] = field(default_factory=dict)
 

@@ -87,11 +87,13 @@ class CompiledTc:
         return {name: results[own] for name, own in self.lowered.names.items()}
 
     def _extent(self, size: Var, given: Mapping[str, object]) -> int:
-        """Return a size that is the extent of lengths alone."""
+        """Return a size that is the extent of lengths alone, or of arrays that are not read."""
+        versions = {name: each.version for name, each in self.lengths.items()}
+        versions |= self.merged.analysed.function.parameters
         return next(
-            int(np.asarray(given[name]).shape[position])
-            for name, each in self.lengths.items()
-            for position, own in enumerate(each.version.domain or ())
+            _length(given[name], position)
+            for name, version in versions.items()
+            for position, own in enumerate(version.domain or ())
             if own.upper == Ref(size)
         )
 
@@ -116,6 +118,15 @@ class CompiledTc:
         """Return the sizes that a call gives by name."""
         known = self.merged.with_products(sizes) if self.named_sizes else {}
         return {own: known[var] for own, var in self.named_sizes}
+
+
+def _length(array: Any, dimension: int) -> int:
+    """Return the extent of a dimension of an array, or of rows of which none is longer than another there."""
+    if hasattr(array, "shape"):
+        return int(array.shape[dimension])
+    if not dimension:
+        return len(array)
+    return _length(array[0], dimension - 1) if len(array) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,7 @@ class LoweredTc:
             return found  # ragged operators have a default schedule of their own
         needed = set(found.tensors)
         for part, rows in lowered.attached:
-            if part in needed:
+            if part in needed and rows.dims:
                 found.compute_at(part, rows.loops[len(rows.dims) - 1])
         found.apply(hoist_checks)
         found.apply(scatter_sums)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ragged.errors import Location
 from ragged.ir import expr as ir
@@ -49,6 +49,20 @@ def check_free(name: str, at: Location) -> None:
         raise refuse(f"'{name}' is the name of a function", at, fix="another name")
 
 
+def declare_sizes(function: CheckedFunction, scope: TcScope, parameters: Sequence[tc.Declaration]) -> None:
+    """Note the sizes that stand alone as extents of parameters: others may use them in expressions before."""
+    names = {each.name for each in parameters}
+    for dim in (dim for each in parameters for dim in each.dims):
+        if isinstance(dim, tc.Name) and dim.id not in names:
+            _size(function, scope, dim.id)
+
+
+def _size(function: CheckedFunction, scope: TcScope, name: str) -> ir.Expr:
+    size = ir.Ref(function.sizes.setdefault(name, ir.Var(name)))
+    scope.values.setdefault(name, (size, INT))
+    return size
+
+
 def declare(
     function: CheckedFunction, scope: TcScope, declared: tc.Declaration, lengths: Collection[str]
 ) -> None:
@@ -88,9 +102,7 @@ def extent_of_dim(
         case tc.Name(id=name):
             if name in function.scalars:
                 return ir.Ref(function.scalars[name])
-            size = function.sizes.setdefault(name, ir.Var(name))
-            scope.values.setdefault(name, (ir.Ref(size), INT))
-            return ir.Ref(size)
+            return _size(function, scope, name)
         case _:
             inner = TcScope(scope.values, {}, in_bound=True, lengths=function.lengths, dims=dict(along))
             return inner.integer(dim, "the extent")

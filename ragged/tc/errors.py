@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ragged.errors import Location, UserError
+from ragged.tc.checked import CheckedFunction
 
 Phase = Literal["parse", "check", "range", "call"]
 """The phase that refused a text: parsing, the check of names and types, range inference, or a call."""
@@ -30,3 +31,10 @@ class TcError(UserError):
         self.phase = phase
         self.line = None if at is None else at.line
         self.column = None if at is None else at.column
+
+
+def refuse_call(
+    function: CheckedFunction, what: str, because: str | None = None, fix: str | None = None
+) -> TcError:
+    """Return the error for the arguments of a call."""
+    return TcError("call", f"{function.name} {what}", because=because, fix=fix)

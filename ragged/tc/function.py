@@ -17,12 +17,12 @@ from ragged.tc.arguments import (
     read_arguments,
     read_parameter,
     read_size,
-    refuse,
     require_fixed,
 )
 from ragged.tc.callable import TcCallable
 from ragged.tc.checked import CheckedFunction
 from ragged.tc.compiled import TcOptions, lower_analysed
+from ragged.tc.errors import refuse_call
 from ragged.tc.gradient import gradient_of
 from ragged.tc.kernel import TcText
 from ragged.tc.known_calls import KnownCalls
@@ -74,11 +74,13 @@ class TcFunction(TcCallable):
         fixed, bound = _by_name(function, "sizes", sizes, '"N": 128'), {}
         for name in fixed:
             if name not in function.sizes and name not in function.scalars:
-                raise refuse(function, f"has no size '{name}'", fix=f"one of {', '.join(function.sizes)}")
+                raise refuse_call(
+                    function, f"has no size '{name}'", fix=f"one of {', '.join(function.sizes)}"
+                )
             fixed[name] = read_size(function, name, fixed[name])
         for name, value in _by_name(function, "parameters", parameters, '"w": w').items():
             if name not in function.parameters:
-                raise refuse(function, f"has no tensor '{name}' to bind")
+                raise refuse_call(function, f"has no tensor '{name}' to bind")
             bound[name] = read_parameter(function, name, value).copy()
             fix_sizes(function, fixed, name, bound[name].shape)
         split = _by_name(function, "split_reductions", split_reductions, '"s": 4096')
@@ -86,9 +88,9 @@ class TcFunction(TcCallable):
         for name, size in split.items():
             if name not in reduced:
                 names = ", ".join(sorted(reduced)) or "no other"
-                raise refuse(function, f"has no reduction '{name}' to split", fix=f"{names} is one")
+                raise refuse_call(function, f"has no reduction '{name}' to split", fix=f"{names} is one")
             if type(size) is not int or size < 1:
-                raise refuse(
+                raise refuse_call(
                     function, f"cannot split '{name}' into parts of {size!r}", fix="an integer from 1 up"
                 )
         specialized = TcFunction(self._analysed, self._text, TcOptions(fixed, bound, split, options))
@@ -275,4 +277,4 @@ def _by_name(function: CheckedFunction, what: str, given: object, example: str) 
     """Return what the option `what` gives by names, or refuse it: `example` is what would do."""
     if given is None or isinstance(given, Mapping):
         return dict(given or {})
-    raise refuse(function, f"has {what} by name, and is given {given!r}", fix=f"{what}={{{example}}}")
+    raise refuse_call(function, f"has {what} by name, and is given {given!r}", fix=f"{what}={{{example}}}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.prove import Outcome
-from ragged.tc.size_text import size_text
+from ragged.tc.size_text import COMPARED, size_text
 from ragged.tc.text import statement_text
 
 
@@ -33,5 +33,6 @@ def checks_text(analysed: AnalysedFunction) -> str:
         lines.append(
             f"{check.outcome.value}: {bounds}{where}  [{check.access.text}, dimension {check.access.position}]"
         )
-    lines += [f"checked once a call: {each.text} is {size_text(each.other)}" for each in analysed.equalities]
+    for each in analysed.size_checks:
+        lines.append(f"checked once a call: {each.text} is {COMPARED[each.op]}{size_text(each.other)}")
     return "\n".join(lines)

@@ -87,6 +87,17 @@ class _Partials:
             case Unary(op=UnaryOp.ABS, operand=x):
                 below = Binary(BinaryOp.LT, x, Const(0.0, x.dtype))
                 self.visit(x, Select(below, _negative(adjoint), adjoint), path)
+            case Unary(
+                op=Elementwise(name="exp"),
+                operand=Binary(
+                    op=BinaryOp.MUL, lhs=y, rhs=Unary(op=Elementwise(name="log"), operand=x) as logarithm
+                ),
+            ):
+                zero = Binary(BinaryOp.EQ, x, Const(0.0, x.dtype))
+                slope_x = Select(zero, _slope_at_zero(x, y), Binary(BinaryOp.DIV, own, x))
+                self.visit(x, product(adjoint, product(y, slope_x)), path)
+                slope_y = Select(zero, Const(0.0, x.dtype), product(own, logarithm))
+                self.visit(y, product(adjoint, slope_y), path)
             case Unary(op=Elementwise() as row, operand=x):
                 slope = converted(lift(row.derivative(functions, Value(x), Value(own))), x.dtype)
                 self.visit(x, product(adjoint, slope.expr), path)
@@ -131,6 +142,15 @@ class _Partials:
                 self.visit(y, adjoint, both(path, negated(first)))
             case _:
                 raise AssertionError(op)
+
+
+def _slope_at_zero(x: Expr, y: Expr) -> Expr:
+    """Return the derivative of x to the power of y by x, divided by y, where x is 0."""
+    one, infinite = Const(1.0, x.dtype), Binary(BinaryOp.DIV, Const(1.0, x.dtype), x)
+    if isinstance(y, Const):
+        return Const(0.0, x.dtype) if y.value > 1 else infinite if y.value < 1 else one
+    below = Select(Binary(BinaryOp.LT, y, one), infinite, one)
+    return Select(Binary(BinaryOp.LT, one, y), Const(0.0, x.dtype), below)
 
 
 def _times_reciprocal(value: Expr, divisor: Expr) -> Expr:

@@ -17,7 +17,7 @@ from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import variables
 from ragged.polyhedral.largest_range import BoundedIndex, PolyhedralLimitError, largest_range
 from ragged.tc.accesses import accesses_of
-from ragged.tc.checked import CheckedFunction, CheckedStatement, Equality, IndexRange
+from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, SizeCheck
 from ragged.tc.errors import TcError
 from ragged.tc.intervals import interval_of
 from ragged.tc.prove import covers
@@ -72,15 +72,16 @@ class RangeSolver:
     # --- one statement -------------------------------------------------------------------------------------
 
     def _rounds(self, statement: CheckedStatement) -> None:
-        for conditional in (
-            True,
-            False,
-        ):  # conditions first; what they leave without an end is bounded everywhere
-            while self._round(statement, conditional=conditional):
+        for everywhere in (False, True):
+            while self._round(statement, everywhere=everywhere):
                 pass
 
-    def _round(self, statement: CheckedStatement, *, conditional: bool) -> bool:
-        """Give ranges to the indices that stand alone; return whether there were any."""
+    def _round(self, statement: CheckedStatement, *, everywhere: bool) -> bool:
+        """Give ranges to the indices that stand alone; return whether there were any.
+
+        An access bounds an index where its condition holds; if that leaves no end, `everywhere` if it is at the index
+        itself, as `w(k)` is in `t >= k ? x(t - k) * w(k) : 0.0`.
+        """
         missing = set(open_indices(statement))
         if not missing:
             return False
@@ -88,10 +89,11 @@ class RangeSolver:
         for access in accesses_of(self.function, statement):
             if access.domain is None or access.reads_data:
                 continue
-            alone = (access.variables if conditional else variables(access.index)) & missing
+            at_itself = isinstance(access.index, Ref) and everywhere
+            alone = (variables(access.index) if at_itself else access.variables) & missing
             if len(alone) == 1:
                 (var,) = alone
-                bounding.setdefault(var, []).append(access.bounded(conditional=conditional))
+                bounding.setdefault(var, []).append(access.bounded(conditional=not at_itself))
         found = {var: self._largest(statement, var, bounded) for var, bounded in bounding.items()}
         solved = {var: own for var, own in found.items() if own is not None}
         statement.ranges |= solved
@@ -136,16 +138,20 @@ class RangeSolver:
             return own
         statement.partial = True
         if statement.previous is None and not covers(self.function, earlier, own):
-            self._require_equal(statement, earlier, own)
+            self._require_inside(statement, earlier, own)
         return earlier
 
-    def _require_equal(
+    def _require_inside(
         self, statement: CheckedStatement, earlier: tuple[IndexRange, ...], own: tuple[IndexRange, ...]
     ) -> None:
+        """Have each call see that a statement writes elements of a tensor which there are already."""
         for position, (old, new) in enumerate(zip(earlier, own, strict=True)):
-            for what, one, other in (("begins", new.lower, old.lower), ("ends", new.upper, old.upper)):
-                text = f"dimension {position} of '{statement.target.name}', which was written before, {what} where it"
-                self.function.equalities.append(Equality(one, other, text, statement.at))
+            for what, one, op, other in (
+                ("first", new.lower, BinaryOp.GE, old.lower),
+                ("end of the", new.upper, BinaryOp.LE, old.upper),
+            ):
+                text = f"the {what} index along dimension {position} of '{statement.target.name}', written again,"
+                self.function.size_checks.append(SizeCheck(one, other, text, statement.at, op))
 
     def resolved(self, expr: Expr) -> Expr:
         """Return an expression with the extents that the sizes of called functions stand for."""
@@ -158,7 +164,7 @@ class RangeSolver:
         for statement in self.function.statements:
             for var in open_indices(statement):
                 for name, position in self._dimensions(statement, var):
-                    found = self._elsewhere(statement, name, position)
+                    found = self._elsewhere(statement, var, name, position)
                     if found is not None:
                         statement.ranges[var] = found
                         return True
@@ -172,13 +178,21 @@ class RangeSolver:
             if access.index == Ref(var):
                 yield access.version.name, access.position
 
-    def _elsewhere(self, statement: CheckedStatement, name: str, position: int) -> IndexRange | None:
+    def _elsewhere(
+        self, statement: CheckedStatement, index: Var, name: str, position: int
+    ) -> IndexRange | None:
+        """Return the range of another index at the same dimension; of one that varies if both are written there."""
+        written = name == statement.target.name and index in statement.indices
         for other in self.function.statements:
             if other is statement:
                 continue
             for var, own in other.ranges.items():
-                if (name, position) in self._dimensions(other, var) and own.is_fixed(other.all_indices):
+                if (name, position) not in self._dimensions(other, var):
+                    continue
+                if own.is_fixed(other.all_indices):
                     return own
+                if written and name == other.target.name and var in other.indices:
+                    return own.over(other.indices).at(map(Ref, statement.indices))
         return None
 
 

@@ -15,11 +15,11 @@ from ragged.tc import tree as tc
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
 from ragged.tc.errors import TcError
-from ragged.tc.intervals import interval_of, value_of
+from ragged.tc.intervals import interval_of, truth_of, value_of
 from ragged.tc.parse import parse
 from ragged.tc.ranges import extent_of, open_indices
 from ragged.tc.size_text import size_text
-from ragged.tc.text import statement_text
+from ragged.tc.text import expression_text, statement_text
 
 Accepted = Callable[[tc.Definition, bool], bool]
 """Whether a definition has ranges that are all in bounds; if the flag is set, for all sizes."""
@@ -78,7 +78,11 @@ def empty(
     """Return the error for an index that has no values with these sizes."""
     own = statement.ranges[var]
     low, high = value_of(own.lower, sizes), value_of(own.upper, sizes)
-    bounding = [each.text for each in accesses_of(function, statement) if var in each.variables]
+    given = any(
+        isinstance(each, tc.RangeClause) and each.index == var.name for each in statement.source.clauses
+    )
+    accesses = () if given else accesses_of(function, statement)
+    bounding = [each.text for each in accesses if var in each.variables]
     return TcError(
         "range",
         f"the range {_range_text(own)} of the index '{var.name}' of '{statement_text(statement.source)}' is "
@@ -157,6 +161,8 @@ def _corner(
                 **_points(sizes),
             }
             found = interval_of(access.index, point)
+            if access.condition is not None and truth_of(access.condition, point) is False:
+                continue  # it is not read there
             if found is not None and not (low <= found[0] and found[1] < high):
                 at = ", ".join(f"{var.name} = {value}" for var, value in zip(own, corner, strict=True))
                 read = _read_at(access, point)
@@ -225,6 +231,11 @@ def _extents(function: CheckedFunction, statement: CheckedStatement, var: Var) -
     for access in accesses_of(function, statement):
         if var in variables(access.index) and access.domain is not None:
             yield f"0:{size_text(extent_of(access.domain))}"
+    for declared in function.definition.outputs:
+        if declared.name == statement.target.name and declared.dims and var in statement.indices:
+            yield f"0:{expression_text(declared.dims[statement.indices.index(var)])}"
+    for name in function.sizes:
+        yield f"0:{name}"
 
 
 def _smaller(

@@ -14,6 +14,8 @@ from ragged.tc.text import expression_text
 
 NOWHERE = Location("", 0, 0)
 """The position of what stands in no text yet."""
+COMPARED = {BinaryOp.EQ: "", BinaryOp.GE: "at least ", BinaryOp.LE: "at most "}
+"""What comes before the right side of a comparison that is told in words."""
 _OPS = {BinaryOp.FLOORDIV: "/", BinaryOp.AND: "&&", BinaryOp.OR: "||"}
 _TYPES = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
 

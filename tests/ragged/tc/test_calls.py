@@ -145,6 +145,28 @@ def test_data_out_of_range_is_named():
     np.testing.assert_allclose(LIB.lookup(T, at), T[at].sum(1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("text", ["s +=! x(i) * x(i)  y = sqrt(s)", "y +=! x(i) * x(i)  y = sqrt(y)"])
+@pytest.mark.parametrize("options", [{}, {"schedule": None}], ids=["scheduled", "as written"])
+def test_a_number_that_a_number_reads(text, options):
+    norm = tc.define(f"def norm(float(N) x) -> (y) {{ {text} }}").norm.compile(**options)
+    assert norm(np.array([3, 4], np.float32)) == 5.0
+    np.testing.assert_allclose(
+        norm.gradient()(np.array([3, 4], np.float32), np.float32(10)), [6, 8], rtol=1e-6
+    )
+
+
+def test_an_extent_that_another_array_gives():
+    lib = tc.define(
+        "def f(float(T,2 * D) x, float(T,D) c) -> (y) { y(t,k) = x(t,k) * c(t,k / 2) where k in 0:2 * D }"
+    )
+    x, c = np.arange(12, dtype=np.float32).reshape(2, 6), np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(lib.f(x, c), x * np.repeat(c, 2, axis=1))
+    with pytest.raises(
+        tc.TcError, match=r"'x' with 5 in dimension 1\n  because: it is declared as 2 \* D, which is 6"
+    ):
+        lib.f(x[:, :5], c)
+
+
 def test_compile_fixes_sizes_and_binds_arguments():
     fast = LIB.mlp1.compile(sizes={"B": 5}, parameters={"W": W, "b": b}, schedule=None)
     np.testing.assert_allclose(fast(X), RELU, rtol=1e-5, atol=1e-6)

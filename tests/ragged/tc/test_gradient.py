@@ -343,6 +343,26 @@ def test_values_that_are_stored_wider(body, wanted):
     np.testing.assert_allclose(found["d_z"], wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5, 2.0, 2.5, 3.0])
+def test_a_power_at_zero(exponent):
+    texts = {"p": "(float(N) x, float p) -> (z)", exponent: "(float(N) x) -> (z)"}
+    x, d = np.array([0, 1, 2], np.float32), np.ones(3, np.float32)
+    with np.errstate(divide="ignore"):
+        want = exponent * x.astype(np.float64) ** (exponent - 1)
+    for written, head in texts.items():
+        f = tc.define(f"def f{head} {{ z(i) = pow(x(i), {written}) }}").f
+        given = (x, exponent, d) if written == "p" else (x, d)
+        np.testing.assert_allclose(f.gradient(("x",))(*given), want, rtol=1e-6)
+    both = tc.define(f"def f{texts['p']} {{ z(i) = pow(x(i), p) }}").f.gradient()(x, exponent, d)
+    np.testing.assert_allclose(both["d_p"], np.log(2) * 2**exponent, rtol=1e-6)
+
+
+def test_a_power_that_is_no_number_has_no_slope():
+    f = tc.define("def f(float(N) x, float(N) p) -> (z) { z(i) = pow(x(i), p(i)) }").f
+    x, p = np.array([-2, -2], np.float32), np.array([0.5, 3], np.float32)
+    np.testing.assert_allclose(f.gradient(("x",))(x, p, np.ones(2, np.float32)), [np.nan, 12], rtol=1e-6)
+
+
 def test_integers_take_part_and_have_none():
     gradient = TEXTS.counts.gradient()
     assert "(float(N) d_w)" not in str(gradient) and "d_n" not in str(gradient)

@@ -95,6 +95,36 @@ def test_lengths_over_two_dimensions():
     agree(y, [[row.sum() for row in rows([3, 2])], [row.sum() for row in rows([4])]])
 
 
+def test_a_size_of_what_is_not_read():
+    lib = tc.define("""
+    def pad(int32(B) n, float(B,n(B)) x, float(T) like) -> (y) {
+      y(b,t) = t < n(b) ? x(b,t) : 0.0 where b in 0:B, exists like(t)
+    }
+    def wide(int32(B) n, float(B,n(B)) x, float(B,n(B),T) like) -> (y) {
+      y(b,t) = t < n(b) ? x(b,t) : 0.0 where b in 0:B, t in 0:T
+    }
+    """)
+    x = [np.ones(2, np.float32), np.ones(1, np.float32)]
+    want = [[1, 1, 0], [1, 0, 0]]
+    np.testing.assert_array_equal(lib.pad([2, 1], x, np.zeros(3, np.float32)), want)
+    like = [np.zeros((length, 3), np.float32) for length in (2, 1)]
+    for rows_of_three in (like, ragged.array(like)):
+        np.testing.assert_array_equal(lib.wide([2, 1], x, rows_of_three), want)
+
+
+def test_rows_that_begin_with_a_constant():
+    lib = tc.define("""def lin(int32(B) n, float(B,n(B),D) x, float(E,D) w, float(E) c) -> (y) {
+      y(b,t,e) = c(e)
+      y(b,t,e) += x(b,t,d) * w(e,d)
+    }""")
+    x, w, c = (
+        [np.ones((2, 3), np.float32), np.ones((1, 3), np.float32)],
+        np.eye(4, 3, dtype=np.float32),
+        np.arange(4),
+    )
+    agree(lib.lin([2, 1], x, w, c.astype(np.float32)), [each @ w.T + c for each in x])
+
+
 def test_several_outputs_dense_and_ragged():
     found = LIB.both([2, 3], [np.ones(2, np.float32), np.ones(3, np.float32)])
     np.testing.assert_array_equal(found["s"], [2, 3])

@@ -53,6 +53,37 @@ def test_a_condition_around_an_access_counts():
     assert {each.outcome for each in analysed(text).checks} == {Outcome.PROVEN}
 
 
+@pytest.mark.parametrize(
+    ("statement", "ranges"),
+    [
+        ("y(t) +=! t >= k ? x(t - k) * w(k) : 0.0 where t in 0:N", {"t": "0:N", "k": "0:K"}),
+        ("y(l) +=! i + l < N ? x(i) * x(i + l) : 0.0 where l in 0:N", {"l": "0:N", "i": "0:N"}),
+        (
+            "y(i) +=! i - k >= 0 && i - k < N ? x(i - k) * w(k) : 0.0 where i in 0:N + K - 1",
+            {"i": "0:N + K - 1", "k": "0:K"},
+        ),
+        (
+            "y(i) +=! a >= 0 && a < N && b < N ? x(a) * x(b) * w(k) * v(l) : 0.0 "
+            "where i in 0:N, a = i + k - 1, b = i + l",
+            {"i": "0:N", "k": "0:K", "l": "0:3"},
+        ),
+    ],
+)
+def test_an_index_under_a_condition_has_the_range_of_what_is_read_at_it_alone(statement, ranges):
+    found = analysed(f"def f(float(N) x, float(K) w, float(3) v) -> (y) {{ {statement} }}")
+    own = found.function.statements[0].ranges
+    assert {
+        var.name: f"{size_text(each.lower)}:{size_text(each.upper)}" for var, each in own.items()
+    } == ranges
+    assert {each.outcome for each in found.checks} == {Outcome.PROVEN}
+
+
+def test_a_condition_that_leaves_no_end_gives_no_range():
+    with pytest.raises(TcError, match="index 'i' of") as caught:
+        analysed("def f(float(N) x) -> (y) { y(i) = i >= 1 ? x(i - 1) : 0.0 }")
+    assert caught.value.fix == "where i in 0:N"
+
+
 def test_exists_bounds_an_index_that_only_a_condition_reads():
     text = "def f(float(N) x, float(M) z) -> (y) { y(i) = i == 0 ? 1.0 : 2.0 where exists z(i + 2), exists x(i) }"
     assert symbolic(text) == ["0:min(M - 2, N)"]
@@ -86,6 +117,51 @@ def test_a_part_of_a_tensor_may_be_written_again():
     text = "def f(float(N) x) -> (y) { y(i) = 0.0 where i in 0:N y(i) = x(i - 1) where i in 1:N }"
     assert domains(text, N=5) == {"y": ((0, 5),)}
     assert [each.partial for each in analysed(text).function.statements] == [False, True]
+
+
+@pytest.mark.parametrize("where", ["0:1", "N - 1:N", "0:2", "0:M"])
+def test_what_is_written_again_has_to_lie_in_the_tensor(where):
+    text = f"def f(float(N) x, float(M) b) -> (y) {{ y(i) = x(i) y(i) = 0.0 where i in {where} }}"
+    assert domains(text, N=4, M=3) == {"y": ((0, 4),)}
+    outside = {"0:2": {"N": 1, "M": 1}, "0:M": {"N": 2, "M": 3}}
+    if where in outside:
+        with pytest.raises(
+            TcError, match="the end of the index along dimension 0 of 'y', written again,"
+        ) as caught:
+            domains(text, **outside[where])
+        assert "and has to be at most" in str(caught.value) and caught.value.phase == "range"
+
+
+def test_what_is_written_again_does_not_begin_before_the_tensor():
+    with pytest.raises(TcError, match="the first index along dimension 0 of 'y', written again, is -1"):
+        domains("def f(float(N) x) -> (y) { y(i) = x(i) y(i) = 0.0 where i in -1:2 }", N=3)
+
+
+def test_accesses_that_leave_values_for_some_sizes_alone():
+    text = "def f(float(N) x, float(K) w) -> (y) { y(i) +=! x(i - k) * w(k) where i in 0:N + K - 1 }"
+    assert domains(text, N=5, K=1) == {"y": ((0, 5),)}
+    with pytest.raises(TcError, match="of the index 'k' of"):
+        domains(text, N=5, K=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("def f(float(N) x) -> (int64(N) b) { b(i) = i }", "where i in 0:N"),
+        ("def f(float(T) z, float(N) x) -> (int64(N) b) { b(i) = i }", "where i in 0:N"),
+        ("def f(float(N) x) -> (y) { y(i) +=! x(j) where j in 0:i + 1 }", "where i in 0:N"),
+    ],
+)
+def test_a_proposed_range_is_as_far_as_what_is_declared(text, fix):
+    with pytest.raises(TcError, match="has no range") as caught:
+        analysed(text)
+    assert caught.value.fix == fix
+
+
+def test_a_size_is_known_before_the_parameter_that_declares_it():
+    text = """def f(float(T,2 * D) x, float(T,D) c) -> (y) { y(t,k) = x(t,k) * c(t,k / 2) where k in 0:2 * D }
+              def g(float(T,E) x, float(T,D) c) -> (y) { y = f(x, c) }"""
+    assert domains(text, T=2, D=3, E=6) == {"y": ((0, 2), (0, 6))}
 
 
 def test_sizes_that_leave_a_range_empty_are_refused_unless_one_is_zero():

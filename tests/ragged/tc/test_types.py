@@ -113,6 +113,31 @@ def test_round_is_exact():
     assert f(x).tolist() == [0, 0, 1, -3, 8388608, 8388609, -16777215]
 
 
+@pytest.mark.parametrize("name", ["float", "double"])
+def test_remainders_are_exact(name):
+    dtype = np.float32 if name == "float" else np.float64
+    x = np.array([1, -1, 2.4, 1e8, 1e10, 3, -7.5, -7.5, 0, -0.0, np.inf, np.nan, 1, 2], dtype)
+    y = np.array([0.1, 0.1, 0.8, 3.3, 7.7, np.inf, 2.5, -0.3, 3, 3, 2, 1, 0, np.nan], dtype)
+    drawn = np.random.default_rng(0).uniform(-100, 100, (2, 1000)).astype(dtype)
+    f = tc.define(f"def f({name}(N) x, {name}(N) y) -> (z) {{ z(i) = fmod(x(i), y(i)) }}").f
+    for left, right in ((x, y), drawn, (drawn[0], drawn[1] / 64)):
+        with np.errstate(invalid="ignore"):
+            want = np.fmod(left, right)
+        found = f(left, right)
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"), [("uint8", 300), ("uint8", -3), ("int", 2**31), ("int16", -(2**15) - 1)]
+)
+def test_a_scalar_that_its_type_cannot_hold(type_, value):
+    f = tc.define(f"def f({type_} k, float(N) x) -> (y) {{ y(i) = x(i) * k }}").f
+    for call in (lambda: f(value, np.ones(1, np.float32)), lambda: f.compile(sizes={"k": value})):
+        with pytest.raises(tc.TcError, match=f"is given 'k' = {value}, and it is of type"):
+            call()
+
+
 def test_a_power_of_a_negative_number():
     f = tc.define("def f(float(N) x, float(N) y) -> (z) { z(i) = pow(x(i), y(i)) }").f.compile(schedule=None)
     x, y = np.array([-2, -2, -2, 0, 0], np.float32), np.array([2, 3, 0.5, 0, 2], np.float32)
