@@ -56,12 +56,12 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
             `gru_reset_after` or `tree_rnn`.
         layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...); for the first also "fused" (`ioux`, `iouh`, `fx`,
             `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell); for the last also
-            "rnn" (torch.nn.RNN, RNNCell), and for `gru_reset_after` "gru" (torch.nn.GRU, GRUCell); "auto" detects it.
+            "rnn" (torch.nn.RNN, RNNCell, of tanh: a state does not say which), and for `gru_reset_after` "gru" (torch.nn.GRU, GRUCell); "auto" detects it.
             `nary_tree_lstm` takes "dgl", with `forget_biases=True`: there `U_iou` is (3 hidden, arity * hidden), `U_f`
             (arity * hidden, arity * hidden). DGL's cell does not see the inputs of inner nodes.
             Biases of one gate are added. A missing `W_f` (DGL) and missing biases of torch's layers are zero.
             Entries of a classifier on top (`classifier`, `head`, `fc`, `linear`, `out`, ...) are left out, which the
-            logger `cortex.weights` says. Tensors in bfloat16 and float16 are converted.
+            logger `cortex.weights` says. Floats of other types are rounded to float32.
 
     Returns:
         The model's parameters, float32, C-contiguous, owned by the caller; with `emb` if the state has an embedding.

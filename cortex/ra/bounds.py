@@ -13,6 +13,7 @@ from cortex.ra.expr import BinaryExpr, Expr, Literal, Read
 from cortex.ra.facts import SiteFacts, value_key
 from cortex.ra.intervals import Interval
 from cortex.ra.sites import ExprSite, all_reads
+from cortex.ra.structure import most_children
 from cortex.ra.tensor import NodeInput
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp
@@ -66,8 +67,12 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
     cases = analysis.at(site)
     if not cases:
         return
-    most = math.inf if analysis.most in cases else max(cases)
+    limit = most_children(analysis.recursion.structure)
+    unknown = math.inf if limit is None else max(limit, analysis.most)
+    most = unknown if analysis.most in cases else max(cases)
     facts = SiteFacts(site.node, (min(cases), most)).under(site.guards)
+    if not facts.reachable:
+        return
     for axis, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
         if not isinstance(index, Expr) or not isinstance(extent, int):
             continue
@@ -75,8 +80,10 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
         if reached[0] < 0 or reached[1] >= extent:
             payload, shift = _payload_plus(index)
             within = reached if payload is None else facts.interval(payload)
+            # a guard may exclude numbers that are no index, as those of another table, but not negative ones
+            low = -shift if within[0] < -shift else min(-shift, 0)
             high = extent - 1 - shift if within[1] > extent - 1 - shift else _largest(payload)
-            yield Lookup(site, read, axis, extent, index, reached, payload, (-shift, high))
+            yield Lookup(site, read, axis, extent, index, reached, payload, (low, high))
 
 
 def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
@@ -95,6 +102,6 @@ def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
 
 
 def _largest(payload: Read | None) -> int:
-    """Return the largest value of the payload's dtype."""
+    """Return the largest value of the payload's dtype after which int64 has another one."""
     dtype = INDEX if payload is None else payload.tensor.dtype
-    return int(np.iinfo(dtype.value).max)
+    return int(min(np.iinfo(dtype.value).max, np.iinfo(np.int64).max - 1))

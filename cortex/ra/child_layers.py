@@ -20,7 +20,8 @@ from ragged.errors import Location, ModelError
 def concat_children(x: Indexed, count: int, name: str | None = None) -> Compute:
     """Return x at the first `count` children, side by side: (ra.N, count * F), as `torch.cat` of them.
 
-    At leaves it is zero. Inner nodes have `count` children at least, unless x is a placeholder with a default.
+    At leaves it is zero. Inner nodes have `count` children at least. If x is a placeholder with a default, that is read
+    where a child is missing, at leaves too.
 
     Args:
         x: (ra.N, F): a placeholder, a payload, or in what follows the recursion any compute.

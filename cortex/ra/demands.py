@@ -11,16 +11,18 @@ from cortex.ra.collect import Recursion
 from cortex.ra.expr import BinaryExpr, ChildReduce, Expr, IsLeaf, Literal, Read, Where
 from cortex.ra.node import NodeVar
 from cortex.ra.sites import all_reads, sites
-from cortex.ra.structure import Dag, Sequence, Structure, Tree
+from cortex.ra.structure import Dag, Sequence, Tree, most_children
 from cortex.ra.tensor import NodeInput, dense
 from cortex.ra.walk import subexpressions
 from ragged.ir.ops import BinaryOp
+
+_KINDS = {Tree: StructureKind.TREE, Dag: StructureKind.DAG, Sequence: StructureKind.SEQUENCE}
 
 
 def derive_plan(recursion: Recursion) -> Plan:
     """Return the plan of a recursion that has passed the checks."""
     analysis = CaseAnalysis(recursion)
-    kind, most = _kind(recursion.structure)
+    kind, most = _KINDS[type(recursion.structure)], most_children(recursion.structure)
     positions = positions_read(recursion)
     if most is None and positions and not reduces_over_children(recursion):
         most = positions[-1] + 1
@@ -94,16 +96,6 @@ def fewest_children(analysis: CaseAnalysis) -> int:
                 needed.append(child.position + 1)
     may_lack = 0 in positions_read(recursion) and not isinstance(recursion.structure, Sequence)
     return max(needed, default=0 if may_lack else 1)
-
-
-def _kind(structure: Structure) -> tuple[StructureKind, int | None]:
-    match structure:
-        case Tree(max_children=most):
-            return StructureKind.TREE, most
-        case Dag(max_children=most):
-            return StructureKind.DAG, most
-        case Sequence():
-            return StructureKind.SEQUENCE, 1
 
 
 def _payload(analysis: CaseAnalysis, tensor: NodeInput) -> Payload:

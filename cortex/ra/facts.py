@@ -28,6 +28,8 @@ def value_key(expr: Expr | Node) -> object:
             return (op, value_key(lhs), value_key(rhs))
         case Literal(value=value):
             return value
+        case NumChildren(node=node):
+            return (NumChildren, value_key(node))
         case _:
             return expr
 
@@ -73,6 +75,11 @@ class SiteFacts:
                 own = ANYTHING
         return meet(own, self.known.get(value_key(expr), ANYTHING))
 
+    @property
+    def reachable(self) -> bool:
+        """Whether any values are left: guards that contradict each other leave none."""
+        return all(low <= high for low, high in self.known.values())
+
     def truth(self, condition: Expr) -> bool | None:
         """Return the value of a condition, or None if it may be either."""
         return truth(condition, self._atom)
@@ -97,7 +104,7 @@ class SiteFacts:
         known = dict(self.known)
         for op, lhs, rhs in _comparisons(condition, holds):
             for this, sign, other in ((lhs, op, rhs), (rhs, MIRROR[op], lhs)):
-                limit = bound(sign, self.interval(other))
+                limit = meet(self.interval(this), bound(sign, self.interval(other)))
                 known[value_key(this)] = meet(known.get(value_key(this), ANYTHING), limit)
         return replace(self, known=known)
 

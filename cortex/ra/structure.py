@@ -41,6 +41,11 @@ class Sequence:
 Structure: TypeAlias = Tree | Dag | Sequence
 
 
+def most_children(structure: Structure) -> int | None:
+    """Return the largest number of children of a node; None if it may have any."""
+    return 1 if isinstance(structure, Sequence) else structure.max_children
+
+
 def _check_max_children(structure: str, most: int | None) -> None:
     if most is not None and type(most) is not int:
         raise ModelError(
