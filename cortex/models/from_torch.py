@@ -56,7 +56,8 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
             `gru_reset_after` or `tree_rnn`.
         layout: "separate" (`W_i`, `U_i`, `b_i`, or `ix`, `ih`, ...); for the first also "fused" (`ioux`, `iouh`, `fx`,
             `fh`), "dgl" (`W_iou`, `U_iou`, `b_iou`, `U_f`) and "lstm" (torch.nn.LSTM, LSTMCell); for the last also
-            "rnn" (torch.nn.RNN, RNNCell, of tanh: a state does not say which), and for `gru_reset_after` "gru" (torch.nn.GRU, GRUCell); "auto" detects it.
+            "rnn" (torch.nn.RNN, RNNCell), and for `gru_reset_after` "gru" (torch.nn.GRU, GRUCell); "auto" detects it.
+            A state does not say which function an RNN has: those of `nonlinearity="relu"` are another model.
             `nary_tree_lstm` takes "dgl", with `forget_biases=True`: there `U_iou` is (3 hidden, arity * hidden), `U_f`
             (arity * hidden, arity * hidden). DGL's cell does not see the inputs of inner nodes.
             Biases of one gate are added. A missing `W_f` (DGL) and missing biases of torch's layers are zero.

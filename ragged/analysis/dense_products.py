@@ -52,11 +52,6 @@ class DenseProduct:
     has_functions: bool
 
     @property
-    def contiguous(self) -> bool:
-        """Whether the columns of the operand are contiguous as it is stored."""
-        return self.dimension == self.operand.buffer.order[-1]
-
-    @property
     def panel_order(self) -> tuple[int, ...]:
         """The order of `pack`, once it has tiled the columns: blocks, the dimensions reduced over, places in a block.
 

@@ -38,7 +38,7 @@ def no_range(function: CheckedFunction, statement: CheckedStatement, accepted: A
         at=_place(statement, var),
         because=_why_open(statement, var, accesses),
         example=_open_example(function, statement, var, accesses),
-        fix=_where(_proposed(function, statement, accesses, accepted)),
+        fix=_where(_proposed(function, statement, accepted)),
     )
 
 
@@ -210,10 +210,7 @@ def _where(clauses: Sequence[tuple[str, str]] | None) -> str | None:
 
 
 def _proposed(
-    function: CheckedFunction,
-    statement: CheckedStatement,
-    accesses: Sequence[DimensionAccess],
-    accepted: Accepted,
+    function: CheckedFunction, statement: CheckedStatement, accepted: Accepted
 ) -> list[tuple[str, str]] | None:
     """Return ranges for open indices with which the definition is accepted: as far as what they index, or one value."""
     missing = open_indices(statement)
