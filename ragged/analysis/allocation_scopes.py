@@ -23,6 +23,7 @@ def homes(body: Stmt, buffer: Buffer, dimension: int) -> dict[Var, Slices] | Non
     found: dict[Var, Slices] = {}
     if not touches(body, buffer):
         return found
+    body = _KeepTouching(only=buffer).stmt(body)
     binders = binders_of(body)
     for indices in accesses(body, buffer):
         index = indices[dimension]
@@ -96,6 +97,16 @@ def _narrowed(scope: Stmt, buffer: Buffer) -> Stmt:
 
 def _parts(stmt: Stmt) -> tuple[Stmt, ...]:
     return children(stmt) if isinstance(stmt, Block | If | Alloc) else ()
+
+
+@dataclass
+class _KeepTouching(Rewriter):
+    """Takes out what does not touch a buffer: it says nothing of where that is written and read."""
+
+    only: Buffer = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        return super().stmt(stmt) if touches(stmt, self.only) else Block()
 
 
 @dataclass

@@ -50,7 +50,12 @@ def binary_type(op: BinaryOp, operand: DType, divisor: float | None, text: Calla
         raise mixes_types(text(), f"the operator is for {_kind(op.is_logical)}", _LOGIC)
     if op in (BinaryOp.FLOORDIV, BinaryOp.MOD):
         if operand.is_float:
-            raise mixes_types(text(), "the operator is for integers", "divide floats with /")
+            raise ModelError(
+                f"'{text()}' divides floats as integers",
+                at=Location.capture(),
+                because="the operator is for integers",
+                fix="x / y, and where a remainder is needed x - y * floor(x / y)",
+            )
         if divisor == 0:
             raise ModelError(f"'{text()}' divides by 0", at=Location.capture(), because="it has no value")
     return DType.BOOL if op.is_comparison else operand

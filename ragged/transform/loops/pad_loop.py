@@ -14,9 +14,9 @@ from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Site, regions
-from ragged.ir.stmt import Alloc, Check, For, Reduce, Stmt, Store
-from ragged.ir.walk import leaves, written
+from ragged.ir.sites import ElementAccess, Enclosing, Site, regions
+from ragged.ir.stmt import Alloc, Check, For, Let, Reduce, Stmt, Store
+from ragged.ir.walk import leaves, variables, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof, answer
 from ragged.transform.legality import require_fixed, require_no_lanes
@@ -111,14 +111,19 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
     writes = [(site, access) for site in sites_writing(program, names) for access in regions(site).writes]
     own = [(site, write) for site, write in writes if id(site.stmt) in mine]
     for site, write in own:
-        depth = _depth_of(storage(write.buffer), site)
+        around = _around_allocation(storage(write.buffer), site)
+        depth = sum(isinstance(outer, For) for outer in around)
         if any(outer.var is loop for outer in site.loops[:depth]):
             continue  # each iteration has one of its own
+        common = {outer.var for outer in around if isinstance(outer, For | Let)}
         dead = replace(write, conditions=(*write.conditions, site.expand(later)))
         for other, access in writes:
             if storage(access.buffer) is not storage(write.buffer):
                 continue
             if id(other.stmt) in mine:
+                alike = common | _indices_alike(write, access)
+                if loop in alike and variables(old.extent) <= alike:
+                    continue  # one place is of one iteration, and that has one end
                 real = other.expand(Binary(BinaryOp.LT, Ref(loop), old.extent))
                 access = replace(access, conditions=(*access.conditions, real))
             if not never_meet(program, (site, dead), (other, access), depth):
@@ -130,7 +135,15 @@ def _require_unseen(program: Program, loop: Var, old: For, what: str) -> None:
                 )
 
 
-def _depth_of(buffer: Buffer, site: Site) -> int:
-    """Return how many loops are around the allocation of a buffer: others of their iterations have another one."""
+def _indices_alike(one: ElementAccess, other: ElementAccess) -> set[Var]:
+    """Return the variables that have one value wherever two accesses are of one element: each is an index of both."""
+    if one.buffer is not other.buffer:
+        return set()
+    pairs = zip(one.indices, other.indices, strict=True)
+    return {here.var for here, there in pairs if isinstance(here, Ref) and here == there}
+
+
+def _around_allocation(buffer: Buffer, site: Site) -> tuple[Enclosing, ...]:
+    """Return what is around the allocation of a buffer: other iterations of the loops there have another one."""
     allocated = next((n for n, o in enumerate(site.around) if isinstance(o, Alloc) and o.buffer is buffer), 0)
-    return sum(isinstance(outer, For) for outer in site.around[:allocated])
+    return site.around[:allocated]
