@@ -50,6 +50,13 @@ class DimensionAccess:
         """The condition, None if it reads a tensor: ranges do not depend on data."""
         return None if self.condition is None or reads_memory(self.condition) else self.condition
 
+    @property
+    def is_kept_inside(self) -> bool:
+        """Whether the condition may be there to keep the index in bounds: it is about an index computed of its own."""
+        condition = self.affine_condition
+        computed = not isinstance(self.index, Ref)
+        return condition is not None and computed and bool(variables(condition) & variables(self.index))
+
     def bounded(self, *, conditional: bool = True) -> BoundedIndex:
         """Return the obligation for `largest_range`, under the condition or everywhere."""
         domain = self.domain

@@ -40,9 +40,8 @@ def bind_arguments(
             if any(each.name in lengths for each in named_in(dim) if isinstance(each, tc.Access)):
                 continue  # the extent is the argument's own
             extents.append((version, position, dim, what))
-    for each in sorted(
-        extents, key=lambda extent: not isinstance(extent[2], tc.Name)
-    ):  # names before their use
+    names_first = sorted(extents, key=lambda extent: not isinstance(extent[2], tc.Name))
+    for each in names_first:
         _bind_extent(function, scope, *each)
     return scope
 

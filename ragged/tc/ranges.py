@@ -80,7 +80,7 @@ class RangeSolver:
         """Give ranges to the indices that stand alone; return whether there were any.
 
         An access bounds an index where its condition holds; if that leaves no end, `everywhere` if it is at the index
-        itself, as `w(k)` is in `t >= k ? x(t - k) * w(k) : 0.0`.
+        itself, as `w(k)` is in `t >= k ? x(t - k) * w(k) : 0.0`, or the condition is about nothing that it is at.
         """
         missing = set(open_indices(statement))
         if not missing:
@@ -89,11 +89,11 @@ class RangeSolver:
         for access in accesses_of(self.function, statement):
             if access.domain is None or access.reads_data:
                 continue
-            at_itself = isinstance(access.index, Ref) and everywhere
-            alone = (variables(access.index) if at_itself else access.variables) & missing
+            conditional = not everywhere or access.is_kept_inside
+            alone = (access.variables if conditional else variables(access.index)) & missing
             if len(alone) == 1:
                 (var,) = alone
-                bounding.setdefault(var, []).append(access.bounded(conditional=not at_itself))
+                bounding.setdefault(var, []).append(access.bounded(conditional=conditional))
         found = {var: self._largest(statement, var, bounded) for var, bounded in bounding.items()}
         solved = {var: own for var, own in found.items() if own is not None}
         statement.ranges |= solved

@@ -78,6 +78,12 @@ def test_an_index_under_a_condition_has_the_range_of_what_is_read_at_it_alone(st
     assert {each.outcome for each in found.checks} == {Outcome.PROVEN}
 
 
+@pytest.mark.parametrize("condition", ["N > 3", "flag == 1", "j > 2"])
+def test_a_condition_about_something_else_does_not_matter(condition):
+    text = f"def f(int flag, float(N) x) -> (y) {{ y(i,j) = {condition} ? x(i + 1) : 0.0 where j in 0:5 }}"
+    assert symbolic(text) == ["-1:N - 1", "0:5"]
+
+
 def test_a_condition_that_leaves_no_end_gives_no_range():
     with pytest.raises(TcError, match="index 'i' of") as caught:
         analysed("def f(float(N) x) -> (y) { y(i) = i >= 1 ? x(i - 1) : 0.0 }")
