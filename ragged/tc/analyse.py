@@ -141,17 +141,16 @@ def _require(check: SizeCheck, sizes: Mapping[Var, int]) -> None:
     one, other = value_of(check.one, sizes), value_of(check.other, sizes)
     if truth_of(Binary(check.op, Const(one), Const(other)), {}):
         return
-    texts = f"{size_text(check.one)} and {size_text(check.other)}"
+    because, fix = "are declared equal", None
+    if check.op is not BinaryOp.EQ:
+        because = "are the bounds of what is written, and of the tensor as it was written before"
+        fix = "sizes for which it lies inside, or a smaller range by where"
     raise TcError(
         "range",
         f"{check.text} is {one}, and has to be {COMPARED[check.op]}{other}",
         at=check.at,
-        because=f"{texts} are declared equal"
-        if check.op is BinaryOp.EQ
-        else f"{texts} are the bounds of what is written, and of the tensor as it was written before",
-        fix=None
-        if check.op is BinaryOp.EQ
-        else "sizes for which it lies inside, or a smaller range by where",
+        because=f"{size_text(check.one)} and {size_text(check.other)} {because}",
+        fix=fix,
     )
 
 
