@@ -117,8 +117,14 @@ def recursion_op(
     """
     if isinstance(placeholder, Placeholder):
         outputs: Mapping[str, object] = {"h": (placeholder, body)}
+    elif isinstance(placeholder, Mapping):
+        outputs = placeholder
     else:
-        outputs = dict(placeholder)
+        raise ModelError(
+            f"recursion_op: a {type(placeholder).__name__} is neither a placeholder nor results by name",
+            at=Location.capture(),
+            fix='recursion_op(h_ph, h) for one result, recursion_op({"h": (h_ph, h), "c": (c_ph, c)}) for several',
+        )
     closed = {str(name): _output(name, pair) for name, pair in outputs.items()}
     heads = {name: _head(name, body) for name, body in (roots or {}).items()}
     later = {name: _after(name, body) for name, body in (after or {}).items()}

@@ -55,15 +55,10 @@ class ReplicatedLoops:
                 by_rows.add(region.loop.var)
         return cls(replicated, buffers, frozenset(by_rows))
 
-    def in_regions(self, regions: Sequence[ParallelRegion]) -> ReplicatedLoops:
-        """Return the same loops of another program, which has these regions."""
-        loops = {region.loop.var for region in self.regions}
-        return replace(self, regions=tuple(region for region in regions if region.loop.var in loops))
-
     def with_copies(self, program: Program, worker: Var, num_workers: Expr) -> Program:
         """Return a program with a copy of each replicated buffer for each worker: a new first dimension."""
         stacked = {old: old.stacked(num_workers) for old in self.buffers}
-        stages = SelectCopy(stacked=stacked, index=worker).program(program).program.stages
+        stages = _SelectCopy(stacked=stacked, index=worker).program(program).program.stages
         return replace(
             program, stages=stages, buffers=tuple(stacked.get(each, each) for each in program.buffers)
         )
@@ -113,12 +108,12 @@ def _needs_only_its_rows(
         rows = region.rows or region.loop
         if rows.extent != replicated.loop.extent:
             return False
-        if leaves_row(program, buffers, (replicated, replicated.loop), (region, rows)):
+        if _leaves_row(program, buffers, (replicated, replicated.loop), (region, rows)):
             return False
     return True
 
 
-def leaves_row(
+def _leaves_row(
     program: Program,
     buffers: Collection[Buffer],
     one: tuple[ParallelRegion, For],
@@ -161,7 +156,7 @@ class _OtherRow:
 
 
 @dataclass
-class SelectCopy(Rewriter):
+class _SelectCopy(Rewriter):
     """Replaces each buffer by copy number `index` of it: `stacked` has the buffers with a first dimension of copies."""
 
     stacked: Mapping[Buffer, Buffer] = field(kw_only=True)

@@ -14,7 +14,7 @@ from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.planned_panels import PlannedPanels, blocks_of
-from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches, rolling_buffers_of_shares
+from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches
 from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
 from ragged.auto.shapes import Shape
@@ -39,11 +39,6 @@ from ragged.machine import Machine
 from ragged.passes.contract_storage import contract_storage
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.schedule.result import ScheduleResult
-from ragged.transform.storage.rolling_buffers import RollingBuffer
-
-_MAX_BUFFER_COPIES = 4
-"""The most workers for which each share of rows has a copy of the rolling buffers. With `n` copies the shares of all
-batches touch as many rows as (n + 1) / 2 copies have: for more workers, a row for every node takes less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,6 @@ class _CpuState:
     panels: tuple[PlannedPanels, ...] = ()
     min_rows_per_worker: int | None = None
     batches: tuple[Batches, ...] = ()
-    rolling: tuple[RollingBuffer, ...] = ()
     reason: str | None = None
 
     @property
@@ -134,18 +128,13 @@ def _roll_batches(state: _CpuState) -> None:
     program = state.schedule.program
     state.min_rows_per_worker = _rows_per_worker(state) if state.columns.sliced else None
     state.batches = batches_of(program) if state.options.rolling_buffers else ()
-    if state.min_rows_per_worker is not None and state.threads > 1:
-        state.rolling = rolling_buffers_of_shares(program, state.batches, state.columns.replicated)
-    keep = {*_written(program, state.columns.replicated), *(each.buffer for each in state.rolling)}
-    if state.threads > _MAX_BUFFER_COPIES:
-        state.rolling = ()
-    rebase_batches(state.schedule, state.batches, 0, keep)
+    rebase_batches(state.schedule, state.batches, 0, _written(program, state.columns.replicated))
 
 
 def _share_out(state: _CpuState) -> None:
     blocks = blocks_of(state.panels)
     rows, replicated = state.min_rows_per_worker, state.columns.replicated
-    state.reason = share_out(state.schedule, state.threads, rows, replicated, state.rolling, blocks)
+    state.reason = share_out(state.schedule, state.threads, rows, replicated, blocks)
 
 
 def _rows_per_worker(state: _CpuState) -> int | None:

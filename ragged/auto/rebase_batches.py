@@ -18,9 +18,7 @@ from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import For, Let, LoopKind
 from ragged.ir.walk import mentions, subexpressions
 from ragged.schedule.loop_schedule import LoopSchedule
-from ragged.transform.mapping.work_sharing import legal_rolling_buffers
 from ragged.transform.storage.rebase_storage import rebase_storage
-from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +47,20 @@ def rebase_batches(
     for each in batches:
         for candidate in _candidates(schedule.program, each, dimension, leave):
             with suppress(ScheduleError):
-                schedule.apply(rebase_storage, *candidate)
-
-
-def rolling_buffers_of_shares(
-    program: Program, batches: Sequence[Batches], replicated: Collection[Var]
-) -> tuple[RollingBuffer, ...]:
-    """Return the rolling buffers that each share of rows can have; every worker runs the loops in `replicated`."""
-    wanted = (candidate for each in batches for candidate in _candidates(program, each, 0))
-    legal = legal_rolling_buffers(program, wanted, replicated)
-    return tuple({candidate.buffer: candidate for candidate in reversed(legal)}.values())
+                schedule.apply(
+                    rebase_storage, candidate, dimension, each.loop, each.begin, each.length, each.widest
+                )
 
 
 def _candidates(
-    program: Program, rows: Batches, dimension: int, leave: Collection[Buffer] = ()
-) -> Iterator[RollingBuffer]:
+    program: Program, rows: Batches, dimension: int, leave: Collection[Buffer]
+) -> Iterator[Buffer]:
     for buffer in program.buffers:
         if buffer.role is not Role.WORKSPACE or dimension >= len(buffer.shape) or buffer in leave:
             continue
         extent = buffer.shape[dimension]
         if not isinstance(extent, Const) and extent != rows.widest:
-            yield RollingBuffer(buffer, dimension, rows.loop, rows.begin, rows.length, rows.widest)
+            yield buffer
 
 
 def _rows(program: Program, site: Site) -> Iterator[Batches]:

@@ -7,7 +7,6 @@ from ragged.ir.expr import Var
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
-from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 
 def share_out(
@@ -15,12 +14,11 @@ def share_out(
     threads: int,
     min_rows_per_worker: int | None = None,
     replicated: tuple[Var, ...] = (),
-    rolling_buffers: tuple[RollingBuffer, ...] = (),
     kept_parallel: tuple[Var, ...] = (),
 ) -> str | None:
     """Distribute a kernel over a team, or make it serial; return the reason if more workers were asked for.
 
-    The last four arguments are the options of `distribute_over_team`.
+    The last three arguments are the options of `distribute_over_team`.
     """
     reason = None
     if threads > 1:
@@ -28,7 +26,6 @@ def share_out(
             options = {
                 "min_rows_per_worker": min_rows_per_worker,
                 "replicated": replicated,
-                "rolling_buffers": rolling_buffers,
                 "kept_parallel": kept_parallel,
             }
             given = {name: value for name, value in options.items() if value not in (None, ())}

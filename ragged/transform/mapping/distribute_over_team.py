@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 
 from ragged.analysis.parallel_regions import ParallelRegion
-from ragged.analysis.replicated_loops import ReplicatedLoops, SelectCopy
+from ragged.analysis.replicated_loops import ReplicatedLoops
 from ragged.arith.fold import ONE, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Function, Ref, Select, Source, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Select, Source, Var
 from ragged.ir.facts import Shares
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
@@ -19,7 +19,6 @@ from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.stmt import For, Let, LoopKind, Stmt
 from ragged.passes.serialize_loops import Serialize
 from ragged.transform.mapping.work_sharing import Share, Shareable, begin_of_share
-from ragged.transform.storage.rolling_buffers import RollingBuffer
 
 _REFUSAL = "distribute_over_team: cannot distribute the kernel over workers"
 
@@ -29,7 +28,6 @@ def distribute_over_team(
     *,
     min_rows_per_worker: int | None = None,
     replicated: tuple[Var, ...] = (),
-    rolling_buffers: tuple[RollingBuffer, ...] = (),
     kept_parallel: tuple[Var, ...] = (),
 ) -> Rewritten:
     """Give each worker of a team of any size a contiguous share of each PARALLEL loop, with barriers where needed.
@@ -56,7 +54,6 @@ def distribute_over_team(
         min_rows_per_worker: a loop directly in a loop of constant extent is distributed in place of it where it has so
             many iterations per worker; None always distributes the outer loop.
         replicated: loops that every worker runs in full, into its own copy of the workspaces that they write.
-        rolling_buffers: workspaces sized for one iteration of a loop, with a copy for each share of rows.
         kept_parallel: loops inside others that stay parallel, which `share_nest` shares with these.
 
     Raises:
@@ -66,11 +63,6 @@ def distribute_over_team(
     min_rows = min_rows_per_worker
     if min_rows is not None and min_rows < 1:
         raise ScheduleError(f"{_REFUSAL}: min_rows_per_worker={min_rows}", fix="a number from 1 up")
-    if rolling_buffers and min_rows is None:
-        raise ScheduleError(
-            f"{_REFUSAL}: rolling_buffers without min_rows_per_worker: no rows are distributed",
-            fix="give min_rows_per_worker; else rebase_storage makes rolling buffers",
-        )
     kernel = Shareable.of(
         program,
         "distribute_over_team",
@@ -78,7 +70,6 @@ def distribute_over_team(
         same_extent=True,
         interchanged=min_rows is not None,
         replicated=replicated,
-        rolling_buffers=tuple(RollingBuffer(*each) for each in rolling_buffers),
     )
     workers = Function(program.free_name("workers"), (), Source.CALL)
     share = _ShareOverTeam(
@@ -89,13 +80,11 @@ def distribute_over_team(
         min_rows=min_rows,
         regions=kernel.regions,
         replicated=kernel.replicated,
-        rolling={old: old.stacked(Call(workers)) for old in kernel.rolling_buffers},
         serialize=Serialize(kept=kept_parallel),
         balanced={fact.begin for fact in program.facts if isinstance(fact, Shares)},
     )
-    new = share.by_team(kernel.program, kernel.kernel, share.worker, share.workers)
+    new = share.by_team(program, kernel.kernel, share.worker, share.workers)
     new = kernel.replicated.with_copies(new, share.worker, share.workers)
-    new = replace(new, buffers=tuple(share.rolling.get(each, each) for each in new.buffers))
     return share.finish(program, replace(new, functions=(*program.functions, workers)))
 
 
@@ -108,7 +97,6 @@ class _ShareOverTeam(Share):
     min_rows: int | None = field(kw_only=True)
     regions: tuple[ParallelRegion, ...] = field(kw_only=True)
     replicated: ReplicatedLoops = field(kw_only=True)
-    rolling: Mapping[Buffer, Buffer] = field(kw_only=True)
     balanced: Collection[Function] = field(kw_only=True)
     serialize: Serialize = field(kw_only=True)
 
@@ -135,8 +123,7 @@ class _ShareOverTeam(Share):
         return self._bind_rows(self._by_rows(loop.extent), row, rows, share)
 
     def _bind_rows(self, by_rows: Expr, row: Var, rows: Var, share: Stmt) -> Stmt:
-        """Bind which of how many shares of the rows a worker has, and the share's copy of each rolling buffer."""
-        share = SelectCopy(stacked=self.rolling, index=row).stmt(share)
+        """Bind which of how many shares of the rows a worker has."""
         share = Let(rows, Select(by_rows, self.workers, ONE), share)
         return Let(row, Select(by_rows, Ref(self.worker), Const(0)), share)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.barrier_placement import BarrierPlacement, place_barriers
@@ -14,7 +13,7 @@ from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel,
 from ragged.analysis.replicated_loops import ReplicatedLoops
 from ragged.analysis.unfused import unfused
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Expr, Var
+from ragged.ir.expr import Binary, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
@@ -22,7 +21,6 @@ from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Stmt, block
 from ragged.ir.walk import leaves, statements
 from ragged.transform.locate import Replace
-from ragged.transform.storage.rolling_buffers import RollingBuffer, with_rolling_buffers
 
 
 def check_effects(
@@ -118,18 +116,13 @@ def split_allocations(team: For) -> tuple[tuple[Alloc, ...], Stmt]:
 
 @dataclass(frozen=True, slots=True)
 class Shareable:
-    """A kernel with parallel regions that may be distributed, and the barriers that this needs.
+    """A kernel with parallel regions that may be distributed, and the barriers that this needs."""
 
-    `rolling_buffers` are the workspaces of which each share of rows gets a copy.
-    """
-
-    program: Program
     kernel: Stage
     loops: set[Var]
     barriers: BarrierPlacement
     regions: tuple[ParallelRegion, ...]
     replicated: ReplicatedLoops
-    rolling_buffers: tuple[Buffer, ...]
 
     @classmethod
     def of(
@@ -141,27 +134,22 @@ class Shareable:
         same_extent: bool = False,
         interchanged: bool = False,
         replicated: Iterable[Var] = (),
-        rolling_buffers: Sequence[RollingBuffer] = (),
     ) -> Shareable:
-        """Return the kernel of a program, with `rolling_buffers` in place, as `primitive` may distribute it.
+        """Return the kernel of a program as `primitive` may distribute it.
 
         `same_extent` and `interchanged` are as in `place_barriers`; every worker runs the loops in `replicated`.
 
         Raises:
-            ScheduleError: as `check_undistributed`, `check_effects`, `check_independent`, `ReplicatedLoops.of` and
-                `with_rolling_buffers` do.
+            ScheduleError: as `check_undistributed`, `check_effects`, `check_independent` and `ReplicatedLoops.of` do.
         """
-        kernel, regions = _regions_of(program)
+        kernel = program.stage(StageKind.KERNEL)
+        assert kernel is not None, "a verified program has a kernel"
+        regions = outermost_parallel(Site(kernel, kernel.body))
         check_undistributed(refusal, kernel.body, LoopKind.TEAM)
         check_effects(refusal, kernel.body, regions)
         for region in regions:
             check_independent(primitive, program, region)
         copies = ReplicatedLoops.of(program, regions, replicated, refusal, interchanged=interchanged)
-        rolling: tuple[Buffer, ...] = ()
-        if rolling_buffers:
-            program, rolling = with_rolling_buffers(program, regions, copies, rolling_buffers, refusal)
-            kernel, regions = _regions_of(program)
-            copies = copies.in_regions(regions)
         barriers = place_barriers(
             program,
             Site(kernel, kernel.body),
@@ -171,28 +159,7 @@ class Shareable:
             replicated=copies.buffers,
         )
         loops = {region.loop.var for region in regions}
-        return cls(program, kernel, loops, barriers, tuple(regions), copies, rolling)
-
-
-def legal_rolling_buffers(
-    program: Program, candidates: Iterable[RollingBuffer], replicated: Iterable[Var] = ()
-) -> tuple[RollingBuffer, ...]:
-    """Return the candidates that `Shareable.of` accepts with `interchanged` and `replicated`."""
-    _, regions = _regions_of(program)
-    legal: list[RollingBuffer] = []
-    with suppress(ScheduleError):
-        copies = ReplicatedLoops.of(program, regions, replicated, "no rolling buffers", interchanged=True)
-        for candidate in candidates:
-            with suppress(ScheduleError):
-                with_rolling_buffers(program, regions, copies, [candidate], "no rolling buffers")
-                legal.append(candidate)
-    return tuple(legal)
-
-
-def _regions_of(program: Program) -> tuple[Stage, list[ParallelRegion]]:
-    kernel = program.stage(StageKind.KERNEL)
-    assert kernel is not None, "a verified program has a kernel"
-    return kernel, outermost_parallel(Site(kernel, kernel.body))
+        return cls(kernel, loops, barriers, tuple(regions), copies)
 
 
 @dataclass
