@@ -27,7 +27,6 @@ from ragged.auto.tile_panels import tile_panels
 from ragged.auto.tile_products import tile_products
 from ragged.auto.tile_tables import tile_tables
 from ragged.auto.transpose_rows import transpose_rows
-from ragged.auto.trim_packing import trim_packing
 from ragged.auto.variant_table import table_to_json
 from ragged.auto.vectorize_columns import vectorize_columns, vectorize_rows
 from ragged.ir.expr import Buffer, Var
@@ -229,11 +228,6 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: fuse_row_loops(s.schedule, s.machine, s.options),
         "a tile's rows are used right after they are computed",
         "per_node_matrices",
-    ),
-    Rule(
-        "trim_packing",
-        lambda s: trim_packing(s.schedule, s.machine),
-        "vectors of a packed input without a column are not filled; before `transpose_rows`, as squares are whole",
     ),
     Rule(
         "transpose_rows",

@@ -27,7 +27,6 @@ from ragged.transform.loops.reroll import reroll as reroll
 from ragged.transform.loops.slice_columns import slice_columns as slice_columns
 from ragged.transform.loops.specialize import specialize as specialize
 from ragged.transform.loops.split import split as split
-from ragged.transform.loops.trim_loop import trim_loop as trim_loop
 from ragged.transform.loops.unroll import unroll as unroll
 from ragged.transform.loops.unroll_fully import unroll_fully as unroll_fully
 from ragged.transform.loops.version_loop import version_loop as version_loop
@@ -69,7 +68,6 @@ LOOPS = (
     slice_columns,
     specialize,
     split,
-    trim_loop,
     unroll,
     unroll_fully,
     version_loop,

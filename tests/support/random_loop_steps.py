@@ -36,7 +36,6 @@ from ragged.transform.loops.reroll import reroll
 from ragged.transform.loops.slice_columns import slice_columns
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.loops.trim_loop import trim_loop
 from ragged.transform.loops.unroll import unroll
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.loops.version_loop import version_loop
@@ -68,7 +67,6 @@ from tests.support.random_prepared import (
     remapped,
     rolled,
     sliced,
-    trimmed,
 )
 from tests.support.random_targets import blocks, on_chip, paired, tensorized, threads
 
@@ -278,7 +276,6 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     split: _split,
     concat_buffers: _stack,
     tensorize: tensorized,
-    trim_loop: trimmed,
     unroll: _constant,
     unroll_fully: _constant,
     vectorize: _innermost,

@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
 
-from ragged.arith.fold import floordiv, plus
-from ragged.ir.build import sub
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Buffer, Const, Load, Role, Select, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten
 from ragged.ir.stmt import Alloc, For, Leaf, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, statements, subexpressions, variables, written
+from ragged.ir.walk import children, statements, subexpressions, written
 from ragged.transform.loops.declare_order import declare_order
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.reorder import reorder
@@ -125,33 +122,6 @@ def remapped(d: Places, attempt: Attempt) -> Asked:
         attempt(declare_order, d.program.free_name("order"), loop)
     functions = attempt.program.functions
     return Asked((loop, functions[-1] if d.chance(8) else d.pick(functions)))
-
-
-def trimmed(d: Places, attempt: Attempt) -> Asked:
-    """Draw a loop, mostly one that only stores to a temporary, and as many iterations as other loops have, or fewer."""
-    fills = [loop for loop in d.loops if _stores_to_temporary(loop)]
-    old = d.pick(fills or d.loops) if d.loops and d.chance(9) else None
-    if old is None:
-        return Asked((d.loop(), Const(1)))
-    loop, width = old.var, 1
-    if d.chance(4) and (blocks := attempt(split, loop, 2, Tail.PEEL)) is not None:
-        loop, width = blocks.loops[loop][0], 2
-    others = [each.extent for each in d.loops if each is not old and not list(variables(each.extent))]
-    extent = d.pick([*others, *others, sub(old.extent, Const(1)), Const(0), Const(2), Ref(loop)])
-    blocks_needed = floordiv(plus(extent, Const(width - 1)), width)
-    return Asked((loop, Binary(BinaryOp.MIN, blocks_needed, _extent(attempt.program, loop, old.extent))))
-
-
-def _extent(program: Program, loop: Var, other: Expr) -> Expr:
-    found = (part for stage in program.stages for part in statements(stage.body))
-    return next((part.extent for part in found if isinstance(part, For) and part.var is loop), other)
-
-
-def _stores_to_temporary(loop: For) -> bool:
-    body = loop.body
-    while isinstance(body, For):
-        body = body.body
-    return isinstance(body, Store) and body.buffer.role in (Role.WORKSPACE, Role.LOCAL)
 
 
 def bordered(d: Places, attempt: Attempt) -> Asked:

@@ -93,7 +93,7 @@ def test_loops_around_sums_are_left_to_other_rules():
 
 
 def test_loops_that_pack_an_input_are_left_to_other_rules():
-    """One loop over panels and rows is neither trimmed nor transposed."""
+    """One loop over panels and rows is not transposed."""
     text = """def kronecker(float(D,N) W, float(M,L,N) X, float(E,L) V) -> (Y, Z) {
       Y(m,l,d) +=! W(d,n) * X(m,l,n)
       Z(m,e,d) +=! V(e,l) * Y(m,l,d)

@@ -59,11 +59,6 @@ def test_blocks_of_rows_of_any_number_of_panels(order):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
-def test_vectors_without_a_column_are_not_packed_by_a_worker():
-    text = to_text(DefaultSchedule(AVX512, threads=2)(product()).program)
-    assert "in serial(min((N + 15) // 16 - v_0 * 4, 4)):" in text and "serial(4)" not in text
-
-
 def test_panels_that_all_workers_have_as_many_of_are_shared_alone():
     assert shares(product(columns="192")) == ["((M + 47) // 48 * 3)"]
     assert shares(product(columns="250")) == ["4"]

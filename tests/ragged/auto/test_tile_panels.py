@@ -108,29 +108,6 @@ def test_arithmetic_in_the_place_of_a_product(body):
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS[:2])
-def test_vectors_without_a_column_are_not_packed(layout):
-    program = DefaultSchedule(AVX512)(product(*layout)).program
-    lines = [line.strip() for line in to_text(program).splitlines()]
-    turned = layout[1] == "bjk"
-    last = "(N + 15)" if turned else "N"
-    bound = next(line for line in lines if line.endswith(f"in serial(min({last} // 16 - w_1 * 4, 4)):"))
-    packed = [place for place, line in enumerate(lines) if re.match(r"w_packed.*: w_packed|w_packed\[", line)]
-    assert lines.index(bound) < packed[0]
-    assert (
-        " if " in lines[packed[0]]
-    ) is turned  # whole vectors ask no condition, but in squares that are turned
-    assert any(" if " in lines[place] for place in packed)
-    random = np.random.default_rng(0)
-    for b, i, j, k in ((2, 3, 5, 17), (1, 2, 33, 16), (1, 1, 70, 3)):
-        extents = {"b": b, "i": i, "j": j, "k": k}
-        sizes = {SHAPES[each]: count for each, count in extents.items()}
-        x, w = (random.standard_normal([extents[each] for each in side], np.float32) for side in layout)
-        want = interpret(product(*layout), sizes, {"x": x, "w": w})["y"]
-        got = interpret(program, sizes, {"x": x, "w": w})["y"]
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
-
-
 def test_rows_that_fill_no_tile_are_in_tiles_of_four_two_and_one():
     text = to_text(DefaultSchedule(AVX512)(product(*LAYOUTS[0])).program)
     full = set(re.findall(r"y_acc = local\(float32\[(?:(\d+), )?4, 16\]", text))
