@@ -11,10 +11,10 @@ import numpy as np
 from cortex.ra.cases import CaseAnalysis
 from cortex.ra.expr import BinaryExpr, Expr, Literal, Read
 from cortex.ra.facts import SiteFacts, value_key
-from cortex.ra.intervals import Interval
 from cortex.ra.sites import ExprSite, all_reads
 from cortex.ra.structure import most_children
 from cortex.ra.tensor import NodeInput
+from ragged.arith.intervals import Interval
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp
 

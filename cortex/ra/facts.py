@@ -10,9 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cortex.ra.expr import BinaryExpr, Expr, IndexVar, IsLeaf, Literal, NumChildren, Read, UnaryExpr, Where
-from cortex.ra.intervals import ANYTHING, INVERSE, MIRROR, Interval, binary, bound, compare, hull, meet, unary
 from cortex.ra.node import ChildAt, Node, NodeVar
 from cortex.ra.sites import Guard
+from ragged.arith.intervals import (
+    ANYTHING,
+    INVERSE,
+    MIRROR,
+    Interval,
+    binary,
+    bound,
+    compare,
+    hull,
+    meet,
+    unary,
+)
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp, UnaryOp
 

@@ -11,8 +11,8 @@ from ragged.ir.expr import Binary, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.walk import subexpressions
 
-Interval: TypeAlias = tuple[int, int]
-"""The least and the greatest value."""
+Bounds: TypeAlias = tuple[int, int]
+"""The least and the greatest value of an expression that has both."""
 
 Extents: TypeAlias = Mapping[Var, int]
 """For loops' variables, a number that each stays below; none is negative."""
@@ -51,11 +51,11 @@ class AffineForm:
             return Binary(BinaryOp.SUB, total, Const(-self.constant))
         return plus(total, Const(self.constant))
 
-    def interval(self, extents: Extents) -> Interval | None:
+    def interval(self, extents: Extents) -> Bounds | None:
         """Return bounds of the form for variables below their extents; None if a term has no bounds."""
         return self.bounds(lambda term: interval(term, extents))
 
-    def bounds(self, bounds_of: Callable[[Expr], Interval | None]) -> Interval | None:
+    def bounds(self, bounds_of: Callable[[Expr], Bounds | None]) -> Bounds | None:
         """Return bounds of the form, given those of its terms; None if a term has none."""
         low = high = self.constant
         for term, coefficient in self.terms.items():
@@ -88,7 +88,7 @@ def affine(expr: Expr) -> AffineForm:
             return AffineForm({expr: 1})
 
 
-def interval(expr: Expr, extents: Extents) -> Interval | None:
+def interval(expr: Expr, extents: Extents) -> Bounds | None:
     """Return bounds of an index expression for variables below their extents; None if there are none."""
     match expr:
         case Ref(var=var):

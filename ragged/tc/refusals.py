@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from ragged.arith.affine import Interval
+from ragged.arith.affine import Bounds
 from ragged.errors import Location
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.walk import variables
@@ -143,7 +143,7 @@ def _open_example(
 def _corner(
     statement: CheckedStatement,
     accesses: Sequence[DimensionAccess],
-    intervals: Mapping[Var, Interval],
+    intervals: Mapping[Var, Bounds],
     sizes: Mapping[Var, int],
 ) -> str | None:
     """Return values of the indices, each the first or the last of its range, at which an access is out of bounds."""
@@ -173,7 +173,7 @@ def _corner(
     return None
 
 
-def _read_at(access: DimensionAccess, point: Mapping[Var, Interval]) -> str:
+def _read_at(access: DimensionAccess, point: Mapping[Var, Bounds]) -> str:
     places = [interval_of(index, point) for index in access.load.indices]
     shown = [
         str(place[0]) if place is not None and place[0] == place[1] else size_text(index)
@@ -182,7 +182,7 @@ def _read_at(access: DimensionAccess, point: Mapping[Var, Interval]) -> str:
     return f"{access.version.name}({', '.join(shown)})"
 
 
-def _intervals(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Var, Interval]:
+def _intervals(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
     return {
         var: (value_of(own.lower, sizes), value_of(own.upper, sizes) - 1)
         for var, own in statement.ranges.items()
@@ -190,7 +190,7 @@ def _intervals(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Va
     }
 
 
-def _points(sizes: Mapping[Var, int]) -> dict[Var, Interval]:
+def _points(sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
     return {var: (value, value) for var, value in sizes.items()}
 
 

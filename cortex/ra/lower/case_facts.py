@@ -19,10 +19,10 @@ from cortex.ra.expr import (
     operands,
 )
 from cortex.ra.facts import truth
-from cortex.ra.intervals import INVERSE, MIRROR, bound, compare, hull, meet
 from cortex.ra.node import NodeVar
 from cortex.ra.tensor import NodeInput
 from cortex.ra.walk import subexpressions
+from ragged.arith.intervals import INVERSE, MIRROR, bound, compare, hull, meet
 from ragged.ir.dtype import INDEX
 from ragged.ir.ops import BinaryOp, UnaryOp
 

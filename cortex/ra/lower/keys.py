@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator
 from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.collect import reads
-from cortex.ra.intervals import hull
 from cortex.ra.lower.buffers import TableKeys
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, NodeInput
 from cortex.ra.walk import subexpressions
+from ragged.arith.intervals import hull
 from ragged.ir.build import add
 from ragged.ir.expr import Const, Expr
 

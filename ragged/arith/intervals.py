@@ -88,10 +88,11 @@ def binary(op: BinaryOp, a: Interval, b: Interval) -> Interval:
         case BinaryOp.MUL:
             ends = [0 if 0 in (x, y) else x * y for x in a for y in b]
             return (min(ends), max(ends))
-        case BinaryOp.FLOORDIV if b[0] == b[1] and b[0] > 0:
-            return (_floor(a[0], b[0]), _floor(a[1], b[0]))
-        case BinaryOp.MOD if b[0] == b[1] and b[0] > 0:
-            return a if a[0] >= 0 and a[1] < b[0] else (0, b[0] - 1)
+        case BinaryOp.FLOORDIV if b[0] > 0 or b[1] < 0:
+            quotients = [_floor(x, y) for x in a for y in b]
+            return (min(quotients), max(quotients))
+        case BinaryOp.MOD if b[0] > 0:
+            return _modulo(a, b)
         case BinaryOp.MIN:
             return (min(a[0], b[0]), min(a[1], b[1]))
         case BinaryOp.MAX:
@@ -101,7 +102,18 @@ def binary(op: BinaryOp, a: Interval, b: Interval) -> Interval:
 
 
 def _floor(value: float, divisor: float) -> float:
-    return value if math.isinf(value) else value // divisor
+    if math.isinf(value):
+        return value if divisor > 0 else -value
+    return value // divisor
+
+
+def _modulo(a: Interval, b: Interval) -> Interval:
+    """Return an interval of remainders by a positive divisor: exact where the quotient is one number."""
+    if a[0] >= 0 and a[1] < b[0]:
+        return a
+    if b[0] == b[1] and _floor(a[0], b[0]) == _floor(a[1], b[0]) and math.isfinite(a[0]):
+        return (a[0] % b[0], a[1] % b[0])
+    return (0, b[1] - 1)
 
 
 def meet(a: Interval, b: Interval) -> Interval:
