@@ -70,7 +70,7 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
     limit = most_children(analysis.recursion.structure)
     unknown = math.inf if limit is None else max(limit, analysis.most)
     most = unknown if analysis.most in cases else max(cases)
-    facts = SiteFacts(site.node, (min(cases), most)).under(site.guards)
+    facts = SiteFacts(site.node, (min(cases), most), analysis.known(site.owner)).under(site.guards)
     if not facts.reachable:
         return
     for axis, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):

@@ -1,7 +1,8 @@
 """The cases in which a tensor is computed: at leaves, at nodes of one child, of two, ...
 
 A case is a number of children; the last case of a model, `most`, stands for that many or more. Branches of
-`if_then_else` and guards of `ra.where` restrict the cases of the expressions under them.
+`if_then_else` and guards of `ra.where` restrict the cases of the expressions under them. Branches on payloads restrict
+the payloads of the nodes at which a tensor is computed.
 """
 
 from __future__ import annotations
@@ -17,22 +18,30 @@ from cortex.ra.expr import Expr, IsLeaf, NodeReduce, NumChildren, Read
 from cortex.ra.facts import SiteFacts
 from cortex.ra.node import ChildAt, Node, NodeVar
 from cortex.ra.sites import ExprSite, sites
-from cortex.ra.tensor import Body, IfThenElse, Placeholder
+from cortex.ra.tensor import Body, IfThenElse, NodeInput, Placeholder
+from ragged.arith.intervals import ANYTHING, Interval, hull
 
 Cases: TypeAlias = frozenset[int]
+Payloads: TypeAlias = Mapping[NodeInput, Interval]
+"""Of integer payloads, the interval of the values that a node may carry; any value of those that are not there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseAnalysis:
-    """The cases of each compute of a recursion, and of each expression in them."""
+    """The cases of each compute of a recursion, and of each expression in them.
+
+    `carried` are the payloads of the nodes at which a tensor is computed, as the branches around it choose them.
+    """
 
     recursion: Recursion
     most: int = field(init=False)
+    carried: Mapping[ModelTensor, Payloads] = field(init=False)
     computed: Mapping[ModelTensor, Cases] = field(init=False)
 
     def __post_init__(self) -> None:
         positions = [at.position for body in self.recursion.at_nodes for _, at in child_reads(body)]
         object.__setattr__(self, "most", max(positions, default=-1) + 2)
+        object.__setattr__(self, "carried", self._carried())
         object.__setattr__(self, "computed", self._computed())
 
     def at(self, site: ExprSite) -> Cases:
@@ -45,8 +54,33 @@ class CaseAnalysis:
         """Return what is known of a node in a case."""
         return SiteFacts(node, (case, math.inf if case == self.most else case))
 
+    def known(self, body: Body) -> dict[object, Interval]:
+        """Return the intervals of payloads at the node where a tensor is computed, by the keys of `SiteFacts`."""
+        return _known(body, self.carried[body])
+
     def _narrowed(self, site: ExprSite, cases: Cases) -> Cases:
         return frozenset(case for case in cases if self.facts(site.node, case).allows(site.guards))
+
+    def _carried(self) -> dict[ModelTensor, Payloads]:
+        """Propagate what branches say of payloads, from the outputs to the tensors that they read at the same node."""
+        recursion = self.recursion
+        roots = (*(body for _, body in recursion.outputs.values()), *recursion.heads.values())
+        found: dict[ModelTensor, Payloads] = {body: {} for body in (*roots, *recursion.after_computes)}
+        for body in reversed(recursion.bodies):
+            for tensor, carried in self._carried_by(body, found.get(body, {})):
+                found[tensor] = _either(found[tensor], carried) if tensor in found else carried
+        return {body: found.get(body, {}) for body in recursion.bodies}
+
+    def _carried_by(self, body: Body, carried: Payloads) -> Iterator[tuple[ModelTensor, Payloads]]:
+        for site in sites(body):
+            if isinstance(site.expr, Read) and isinstance(site.expr.tensor, Body):
+                yield site.expr.tensor, carried if site.expr.indices[0] is body.node else {}
+        if isinstance(body, IfThenElse):
+            facts = SiteFacts(body.node, known=_known(body, carried))
+            for branch, taken in ((body.then, True), (body.orelse, False)):
+                known = facts.given(body.condition, taken).known
+                spans = {t: known.get((t, body.node), ANYTHING) for t in self.recursion.payloads.values()}
+                yield branch, {tensor: span for tensor, span in spans.items() if span != ANYTHING}
 
     def _computed(self) -> dict[ModelTensor, Cases]:
         """Propagate cases from the outputs, which are computed at every node, to the tensors that they read."""
@@ -69,6 +103,15 @@ class CaseAnalysis:
             for branch, taken in ((body.then, True), (body.orelse, False)):
                 chosen = ExprSite(body, body.condition, body.node, (), (), ((body.condition, taken),))
                 yield branch, self._narrowed(chosen, cases)
+
+
+def _known(body: Body, carried: Payloads) -> dict[object, Interval]:
+    return {(tensor, body.node): span for tensor, span in carried.items()}
+
+
+def _either(one: Payloads, other: Payloads) -> Payloads:
+    """Return what is known where the one or the other is."""
+    return {tensor: hull((span, other[tensor])) for tensor, span in one.items() if tensor in other}
 
 
 def child_reads(body: Body) -> Iterator[tuple[ExprSite, ChildAt]]:

@@ -138,6 +138,8 @@ def if_then_else(
     """Choose between two computes by a condition on the structure.
 
     The condition may use `ra.isleaf(n)`, `ra.num_children(n)` and integer payloads of the node: `kind[n] == 3`.
+    A compute that only branches read is computed where they are taken: under `kind[n] < 3` a table of three rows may
+    be indexed by `kind[n]`.
 
     Args:
         shape: (ra.N, *extents), of both computes.

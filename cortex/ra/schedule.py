@@ -274,9 +274,9 @@ def default_schedule(
             if any(isinstance(part, DenseReduce) for part in parts):
                 _attempt(schedule, schedule.compute_once, tensor)  # refused where it is not of one child
     schedule.dynamic_batch(default_max_batch_nodes(model) if max_batch_nodes is None else max_batch_nodes)
-    for tensor in model.computes:
+    for tensor in reversed(model.computes):  # outer branches first: what they rule out is no class
         if isinstance(tensor, IfThenElse):
-            # An earlier branch may ask the same, and some conditions no schedule can specialize.
+            # Another branch may ask the same, and some conditions no schedule can specialize.
             _attempt(schedule, schedule.specialize_if_else, tensor)
     if distinguishes_leaves(model):
         schedule.specialize_leaves()

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from cortex.ra.base import ModelTensor
 from cortex.ra.expr import DenseReduce
 from cortex.ra.lower import table_bytes
-from cortex.ra.lower.inputs import alone
+from cortex.ra.lower.inputs import alone, chosen_by_payload
 from cortex.ra.lower.keys import payloads_of
 from cortex.ra.lower.tables import only_looks_up
 from cortex.ra.model import Model
@@ -83,6 +83,9 @@ def _reason(model: Model, op: Compute) -> str | None:
         return "it takes in what a child returned"
     if op.child is not None:
         return "it has a value for each child of a node"
+    chosen = chosen_by_payload(model)
+    if op in chosen:
+        return f"a branch chooses by '{chosen[op].name}' where it is computed"
     if op not in alone(model):
         return "it takes in more than parameters and what the node itself carries"
     if not op.dtype.is_float:

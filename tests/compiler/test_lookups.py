@@ -5,7 +5,7 @@ import pytest
 
 import cortex
 from cortex import ra
-from ragged.errors import DataError
+from ragged.errors import DataError, ScheduleError
 
 N, H = ra.N, 3
 
@@ -34,6 +34,82 @@ def test_a_vocabulary_in_two_tables(dtype, options):
     for outside in (-1, 11):
         with pytest.raises(DataError, match=f"payload `word` is {outside}, outside 0 <= word < 11"):
             agree(model, [cortex.Node(word=outside)], **options)
+
+
+def steps(*names):
+    """Return what schedules a model by these steps."""
+
+    def scheduled(model):
+        schedule = ra.Schedule(model)
+        for name in names:
+            getattr(schedule, name)()
+        return schedule
+
+    return scheduled
+
+
+@pytest.fixture(scope="module")
+def three_kinds():
+    """Return a model with a table for each of three ranges of `kind`; the first has a product that is made of it."""
+    kind, mode = ra.node_input("kind", dtype="int32"), ra.node_input("mode", dtype="int32")
+    tables = [ra.input_tensor(f"table{rows}", (rows, H)) for rows in (3, 7, 2)]
+    weights, h_ph = ra.input_tensor("W", (H, H)), ra.placeholder((N, H))
+    looked_up = ra.compute((N, H), lambda n, i: tables[0][kind[n], i] * 2.0)
+    product = ra.compute((N, H), lambda n, i: ra.sum(H, lambda j: weights[i, j] * looked_up[n, j]))
+    shifted = ra.compute((N, H), lambda n, i: product[n, i] + 1.0)
+    first = ra.if_then_else((N, H), lambda n, i: (mode[n] < 1, product, shifted))
+    second = ra.compute(
+        (N, H), lambda n, i: tables[1][kind[n] - 3, i] + ra.sum_children(n, lambda k: h_ph[k, i])
+    )
+    third = ra.compute((N, H), lambda n, i: tables[2][kind[n] - 10, i])
+    others = ra.if_then_else((N, H), lambda n, i: (kind[n] < 10, second, third))
+    return ra.recursion_op(h_ph, ra.if_then_else((N, H), lambda n, i: (kind[n] < 3, first, others)))
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "options"),
+    [
+        (lambda model: model, {}),
+        (lambda model: model, {"table_bytes": 1 << 20}),
+        (steps(), {}),
+        (steps("dynamic_batch"), {}),
+    ],
+    ids=["default", "tables", "as written", "batched"],
+)
+def test_branches_look_up_what_their_conditions_allow(three_kinds, scheduled, options):
+    params = three_kinds.init_params()
+    function = cortex.compile(scheduled(three_kinds), params, **options)
+    kinds = [cortex.Node(kind=kind, mode=kind % 2) for kind in range(12)]
+    trees = [*kinds, *(cortex.Node(kinds[: kind % 4], kind=kind, mode=0) for kind in range(12))]
+    want = [ra.evaluate(three_kinds, params, tree)["h"][-1] for tree in trees]
+    np.testing.assert_allclose(function(trees)["h"], want, rtol=1e-5, atol=1e-6)
+    for outside in (-1, 12):
+        with pytest.raises(DataError, match=f"payload `kind` is {outside}, outside 0 <= kind < 12"):
+            function(cortex.Node(kind=outside, mode=0))
+
+
+def test_what_a_branch_chooses_by_a_payload_is_computed_nowhere_else(three_kinds):
+    with pytest.raises(ScheduleError, match="nothing to hoist"):
+        steps("dynamic_batch", "hoist_inputs")(three_kinds)
+    for compute in three_kinds.computes[:2]:  # of the table, and the product that is made of it
+        with pytest.raises(ScheduleError, match=r"a branch chooses by 'kind'|takes in more than parameters"):
+            ra.Schedule(three_kinds).tabulate(compute)
+
+
+def test_a_compute_of_two_branches_looks_up_what_both_allow():
+    kind, table = ra.node_input("kind", dtype="int32"), ra.input_tensor("table", (8, H))
+    value = ra.compute((N, H), lambda n, i: table[kind[n] - 2, i])
+    minus = ra.compute((N, H), lambda n, i: -value[n, i])
+    zero = ra.compute((N, H), lambda n, i: 0.5)
+    high = ra.if_then_else((N, H), lambda n, i: (kind[n] >= 6, minus, zero))
+    chosen = ra.if_then_else((N, H), lambda n, i: ((kind[n] < 5) & (kind[n] >= 2), value, high))
+    model = model_of(lambda n, i: chosen[n, i])
+    agree(model, [cortex.Node([cortex.Node(kind=k)], kind=9 - k) for k in range(10)])
+    with pytest.raises(DataError, match="payload `kind` is 10, outside 0 <= kind < 10"):
+        agree(model, [cortex.Node(kind=10)])
+    everywhere = model_of(lambda n, i: chosen[n, i] + value[n, i])
+    with pytest.raises(DataError, match="payload `kind` is 1, outside 2 <= kind < 10"):
+        agree(everywhere, [cortex.Node(kind=1)])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

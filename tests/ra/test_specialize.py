@@ -316,17 +316,32 @@ def test_the_default_schedule_specializes_branches_and_no_more():
     typed, (model, _) = Typed(), by_arity()
     assert default_schedule(typed.model).log().splitlines() == [
         f"s.dynamic_batch(max_batch_nodes={default_max_batch_nodes(typed.model)})",
-        "s.specialize_if_else(leaf)",
         "s.specialize_if_else(h)",
+        "s.specialize_if_else(leaf)",
         "s.specialize_leaves()",
         "s.hoist_constants()",
     ]  # and no inputs: all that is left depends on children, or is a constant
     assert default_schedule(model).log().splitlines()[:4] == [
         f"s.dynamic_batch(max_batch_nodes={default_max_batch_nodes(model)})",
-        "s.specialize_if_else(several)",
-        "s.specialize_if_else(inner)",
         "s.specialize_if_else(h)",
+        "s.specialize_if_else(inner)",
+        "s.specialize_if_else(several)",
     ]
+
+
+def test_conditions_that_an_outer_branch_rules_out_make_no_classes():
+    kind, mode = (ra.node_input(name, dtype="int32") for name in ("kind", "mode"))
+    h_ph = ra.placeholder((ra.N, 2))
+    values = [
+        ra.compute((ra.N, 2), lambda n, i, scale=scale: h_ph[n.left, i] * scale) for scale in (2, 3, 5, 7)
+    ]
+    first = ra.if_then_else((ra.N, 2), lambda n, i: (mode[n] < 1, values[0], values[1]))
+    others = ra.if_then_else((ra.N, 2), lambda n, i: (kind[n] < 9, values[2], values[3]))
+    inner = ra.if_then_else((ra.N, 2), lambda n, i: (kind[n] < 3, first, others))
+    leaf = ra.compute((ra.N, 2), lambda n, i: 1.0)
+    model = ra.recursion_op(h_ph, ra.if_then_else((ra.N, 2), lambda n, i: (ra.isleaf(n), leaf, inner)))
+    classes = default_schedule(model).plan().classes
+    assert [each.leaf for each in classes].count(False) == 4  # not 6: for kinds from 3 on no mode is asked
 
 
 def test_the_log_makes_the_same_schedule_again():

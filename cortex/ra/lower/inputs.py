@@ -15,7 +15,7 @@ from itertools import groupby
 from cortex.ilir.structure import NODE, PLACE, StructureFunctions
 from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
-from cortex.ra.cases import handles
+from cortex.ra.cases import CaseAnalysis, handles
 from cortex.ra.collect import reads
 from cortex.ra.demands import carried_by
 from cortex.ra.lower.buffers import Buffers
@@ -53,12 +53,28 @@ def independent(model: Model, tabulated: Collection[ModelTensor] = ()) -> tuple[
 
 
 def alone(model: Model, but: Collection[ModelTensor] = ()) -> set[ModelTensor]:
-    """Return the computes that read parameters, their own node's payloads, and each other only; `but` are excluded."""
-    found: set[ModelTensor] = set()
+    """Return the computes that read parameters, their own node's payloads, and each other only; `but` are excluded.
+
+    A compute that reads a payload by which branches choose it is left out: at other nodes it may look up rows that no
+    table has.
+    """
+    chosen, found = chosen_by_payload(model), set[ModelTensor]()
     for body in model.computes:
-        if isinstance(body, Compute) and body not in but and _is_alone(body, found):
+        if isinstance(body, Compute) and body not in (*but, *chosen) and _is_alone(body, found):
             found.add(body)
     return found
+
+
+def chosen_by_payload(model: Model) -> dict[ModelTensor, NodeInput]:
+    """Return the computes that read a payload by which branches choose them, and this payload."""
+    carried = CaseAnalysis(model).carried
+    return {
+        body: expr.tensor
+        for body in model.computes
+        if isinstance(body, Compute)
+        for expr in subexpressions(body.body)
+        if isinstance(expr, ra.Read) and isinstance(expr.tensor, NodeInput) and expr.tensor in carried[body]
+    }
 
 
 def without(
