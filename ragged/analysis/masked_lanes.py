@@ -135,10 +135,16 @@ def stored_lanes(loop: For) -> int | None:
 
 
 def is_whole_row(read: Load, lane: Var, lanes: int) -> bool:
-    """Return whether a load is of a row of a local buffer with so many elements: all may be read, whatever they are."""
-    buffer, last = read.buffer, read.buffer.order[-1]
+    """Return whether a load is of a row of a local buffer with so many elements: all may be read, whatever they are.
+
+    So may the one element of a buffer without dimensions.
+    """
+    buffer = read.buffer
+    if buffer.role is not Role.LOCAL or not read.indices:
+        return buffer.role is Role.LOCAL
+    last = buffer.order[-1]
     extent = buffer.shape[last]
-    holds = buffer.role is Role.LOCAL and isinstance(extent, Const) and int(extent.value) >= lanes
+    holds = isinstance(extent, Const) and int(extent.value) >= lanes
     return holds and read.indices[last] == Ref(lane) and _is_row(buffer, read.indices, lane)
 
 

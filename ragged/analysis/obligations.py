@@ -1,4 +1,7 @@
-"""What has to hold where an expression is evaluated: indices are inside of what they index, divisors are not zero."""
+"""What has to hold where an expression is evaluated: indices are inside of what they index, divisors are not zero.
+
+And indices, which proofs compute without an end, do not exceed their 64 bits.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,16 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
+import numpy as np
+
+from ragged.arith.intervals import ANYTHING, Interval, binary, hull, meet, unary
 from ragged.ir.build import both, within
-from ragged.ir.expr import Binary, Call, Const, Expr, Load, Unary
+from ragged.ir.dtype import INDEX, DType
+from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import evaluated
+from ragged.ir.walk import operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,25 @@ class Division:
         return where(self.path, Binary(BinaryOp.NE, self.divisor, Const(0, self.divisor.dtype)))
 
 
-Obligation: TypeAlias = IndexObligation | Division
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """An obligation: where `path` holds, a number that is read stays within `bits`, so that no index exceeds its own.
+
+    The ends are minus and plus 2 to the power of `bits`, without the latter.
+    """
+
+    read: Load
+    bits: int
+    path: Expr | None
+
+    @property
+    def condition(self) -> Expr:
+        """The obligation as one expression."""
+        number = self.read if self.read.dtype is INDEX else Cast(INDEX, self.read)
+        return where(self.path, within(number, Const(-(2**self.bits)), Const(2**self.bits)))
+
+
+Obligation: TypeAlias = IndexObligation | Division | Limit
 
 
 def where(path: Expr | None, goal: Expr) -> Expr:
@@ -107,3 +133,77 @@ def divisions(expr: Expr, path: Expr | None = None) -> Iterator[Division]:
                 yield from divisions(substitute(function.body, values), way)
             case _:
                 pass
+
+
+_INDEX: Interval = (-(2**63), 2**63 - 1)
+_SIZE: Interval = (0, 2**32)
+"""What is taken for the value of a variable or a size: memory has room for no product of more."""
+_LIMITS = (31, 20, 15, 7)
+
+
+def limits(expr: Expr, path: Expr | None = None) -> Iterator[Limit]:
+    """Yield limits of the numbers that are read, and of which indices and conditions around reads are computed.
+
+    Numbers of 32 bits exceed no 64 in a sum or a product of two; those of 64 may in a sum with 1.
+    """
+    for inner, way in guarded_parts(expr, path):
+        if isinstance(inner, Load):
+            for index in inner.indices:
+                yield from _limits(index, way)
+            if way is not None:
+                yield from _limits(way, None)
+
+
+def _limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
+    for inner, way in guarded_parts(expr, path):
+        read = [each for each in _terms(inner) if isinstance(each, Load)]
+        if not read or not inner.dtype.is_int or _fits(inner, None):
+            continue
+        bits = next((each for each in _LIMITS if _fits(inner, each)), _LIMITS[-1])
+        for each in read:
+            if each.dtype.is_int and not (each.dtype.bytes <= 4 and bits == _LIMITS[0]):
+                yield Limit(each, bits, way)
+
+
+def _terms(expr: Expr) -> Iterator[Expr]:
+    """Yield what an integer is computed of, but not the indices of what it reads."""
+    yield expr
+    if not isinstance(expr, Load | Call):
+        for part in operands(expr):
+            yield from _terms(part)
+
+
+def _range(dtype: DType) -> Interval:
+    """Return the least and the largest number of a type of integers, as programs compute with them."""
+    info = np.iinfo((INDEX if dtype is DType.UINT64 else dtype).value)
+    return (int(info.min), int(info.max))
+
+
+def _fits(expr: Expr, bits: int | None) -> bool:
+    """Return whether no step of an integer's arithmetic exceeds 64 bits where what is read has so many."""
+    return all(
+        _INDEX[0] <= low and high <= _INDEX[1]
+        for low, high in (_span(each, bits) for each in _terms(expr) if each.dtype.is_int)
+    )
+
+
+def _span(expr: Expr, bits: int | None) -> Interval:
+    match expr:
+        case Const(value=value):
+            return (int(value), int(value))
+        case Load() | Cast() if not expr.dtype.is_int:
+            return ANYTHING
+        case Load(dtype=dtype):
+            own = _range(dtype)
+            return own if bits is None else meet(own, (-(2**bits), 2**bits - 1))
+        case Cast(operand=operand, dtype=dtype):
+            inner, own = _span(operand, bits) if operand.dtype.is_int else ANYTHING, _range(dtype)
+            return inner if meet(inner, own) == inner else own
+        case Unary(op=op, operand=operand):
+            return unary(op, _span(operand, bits))
+        case Select(if_true=if_true, if_false=if_false):
+            return hull((_span(if_true, bits), _span(if_false, bits)))
+        case Binary(op=op, lhs=lhs, rhs=rhs):
+            return binary(op, _span(lhs, bits), _span(rhs, bits))
+        case _:
+            return _SIZE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.obligations import divisions, guarded_parts, where
+from ragged.analysis.obligations import divisions, guarded_parts, limits, where
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
 from ragged.api.storage import padded, stored_extent
@@ -177,6 +177,10 @@ class Bounds:
         if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
         seen: set[Expr] = set()
+        for limit in limits(value.expr, self._unpadded(tensor)):
+            if limit.condition not in seen:
+                seen.add(limit.condition)
+                yield _placed(check_of(limit, tensor.at), placed)
         for _, access in self._accesses(value):
             if self._plain(tensor, access) or access.condition in seen or _implied(access):
                 continue
@@ -188,10 +192,7 @@ class Bounds:
         for division in divisions(value.expr, self._unpadded(tensor)):
             if division.condition not in seen:
                 seen.add(division.condition)
-                made = check_of(division, tensor.at)
-                yield replace(
-                    made, condition=placed(made.condition), witness=tuple(map(placed, made.witness))
-                )
+                yield _placed(check_of(division, tensor.at), placed)
 
     def _unpadded(self, tensor: RaggedTensor) -> Expr | None:
         """Return the condition that padded loops are inside a tensor's extents, or None if no loop is padded."""
@@ -248,6 +249,10 @@ class Bounds:
     def _answer(self, tensor: RaggedTensor, access: IndexAccess) -> Proof | Unproven:
         loops = [(var, self.functions.expr(extent)) for var, extent in self._loops(tensor)]
         return self.prover.prove(self.functions.expr(access.condition), loops=loops)
+
+
+def _placed(check: Check, placed: Callable[[Expr], Expr]) -> Check:
+    return replace(check, condition=placed(check.condition), witness=tuple(map(placed, check.witness)))
 
 
 def _is_data(index: Expr) -> bool:

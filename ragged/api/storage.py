@@ -83,11 +83,14 @@ def _most(
         [extent.lhs, extent.rhs] if isinstance(extent, Binary) and extent.op is BinaryOp.MIN else [extent]
     )
     for bound in sorted(bounds, key=lambda each: not isinstance(each, Const)):
-        used = [place for place in range(position) if linear_uses(bound, dims[place][0])]
+        used: list[int] = []
+        for place in reversed(range(position)):
+            needed = (bound, *(dims[other][1] for other in used))
+            if any(linear_uses(each, dims[place][0]) for each in needed):
+                used.insert(0, place)
         if not used:
             return bound
-        if not any(linear_uses(dims[place][1], var) for place in used for var, _ in dims):
-            return functions.tables.largest([dims[place] for place in used], bound)
+        return functions.tables.largest([dims[place] for place in used], bound)
     raise ScheduleError(
         f"compute_at: '{tensor.name}' has no bound in dimension '{tensor.dims[position].dim.name}'",
         because=f"{expr_text(extent)} depends on a dimension that varies itself",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ragged.analysis.obligations import Division, IndexObligation, Obligation, element, obligations
+from ragged.analysis.obligations import Division, IndexObligation, Limit, Obligation, element, obligations
 from ragged.errors import Location
 from ragged.ir.expr import Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import UnaryOp
@@ -48,6 +48,11 @@ def check_of(needed: Obligation, at: Location | None) -> Check:
     if isinstance(needed, Division):
         message = f"'{expr_text(needed.expr)}' divides by {{0}}"
         return Check(Label("divisor"), needed.condition, message, (needed.divisor,), at)
+    if isinstance(needed, Limit):
+        name, places = needed.read.buffer.name, needed.read.indices
+        at_ = ", ".join(f"{{{number}}}" for number in range(len(places)))
+        message = f"'{name}'[{at_}] is {{{len(places)}}}: an index is computed of it, in at most {needed.bits + 1} bits"
+        return Check(Label(f"{name}.limit"), needed.condition, message, (*places, needed.read), at)
     message, witness = index_message(needed.what, needed.position, needed.index, needed.extent)
     return Check(Label(f"{needed.what}.bound{needed.position}"), needed.condition, message, witness, at)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ragged.arith.affine import Bounds
 from ragged.ir.expr import Binary, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.walk import variables
+from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
@@ -17,6 +18,9 @@ from ragged.tc.prove import AccessCheck, Outcome, check_accesses
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices
 from ragged.tc.refusals import empty, no_range, outside
 from ragged.tc.size_text import COMPARED, size_text
+
+_LARGE = 2**31
+"""With scalars below it, and sizes that memory has room for, no index exceeds 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +54,27 @@ class AnalysedFunction:
                     raise empty(statement, var, sizes, self.function)
         for size_check in self.size_checks:
             _require(size_check, sizes)
+        if any(not -_LARGE <= sizes[var] < _LARGE for var in self.function.scalars.values()):
+            for each in self.checks:
+                _require_bits(each, self._intervals(each, sizes))
         for each in self.checks:
             if each.outcome is Outcome.SIZES and not self._inside(each, sizes):
                 raise outside(self.function, each.statement, each.access, sizes, self.accepted)
 
+    def _intervals(self, check: AccessCheck, sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
+        """Return the values of sizes and of the indices of a statement."""
+        return {
+            **{var: (value, value) for var, value in sizes.items()},
+            **{
+                var: (value_of(own.lower, sizes), value_of(own.upper, sizes) - 1)
+                for var, own in check.statement.ranges.items()
+            },
+        }
+
     def _inside(self, check: AccessCheck, sizes: Mapping[Var, int]) -> bool:
-        intervals = {var: (value, value) for var, value in sizes.items()}
-        for var, own in check.statement.ranges.items():
-            intervals[var] = value_of(own.lower, sizes), value_of(own.upper, sizes) - 1
-            if intervals[var][0] > intervals[var][1]:
-                return True  # no iteration, no access
+        intervals = self._intervals(check, sizes)
+        if any(low > high for low, high in intervals.values()):
+            return True  # no iteration, no access
         found, domain = interval_of(check.access.index, intervals), check.access.domain
         assert domain is not None, "all domains are known"
         if found is None:
@@ -134,6 +149,20 @@ def _refuse_constants(found: AnalysedFunction) -> None:
         free = variables(check_.access.index, *bounds) - set(check_.statement.ranges)
         if check_.outcome is Outcome.SIZES and not free and not found._inside(check_, {}):
             raise outside(found.function, check_.statement, check_.access, {}, found.accepted)
+
+
+def _require_bits(check: AccessCheck, intervals: Mapping[Var, Bounds]) -> None:
+    """Refuse sizes and scalars with which an index, or the condition that keeps it inside, exceeds 64 bits."""
+    for root in filter(None, (check.access.index, check.access.condition)):
+        for part in subexpressions(root):
+            found = interval_of(part, intervals) if part.dtype.is_int else None
+            if found is not None and not (-(2**63) <= found[0] and found[1] < 2**63):
+                raise TcError(
+                    "range",
+                    f"'{size_text(part)}' exceeds 64 bits",
+                    at=check.access.load.at,
+                    because=f"it is {found[0] if found[0] < -(2**63) else found[1]} for the scalars of this call",
+                )
 
 
 def _require(check: SizeCheck, sizes: Mapping[Var, int]) -> None:

@@ -15,7 +15,7 @@ from ragged.ir.expr import Ref, Var
 from ragged.tc.checked import CheckedFunction
 from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.lower import stored
-from ragged.tc.sizes import check_scalar, sizes_of
+from ragged.tc.sizes import check_rank, check_scalar, sizes_of
 from ragged.tc.types import is_float
 
 Array = npt.NDArray[Any]
@@ -107,8 +107,9 @@ def read_shapes(function: CheckedFunction, given: Mapping[str, object]) -> dict[
 
 
 def fix_sizes(function: CheckedFunction, fixed: dict[str, int], name: str, shape: Sequence[int]) -> None:
-    """Add the sizes of a bound array to those that are fixed; refused if they differ."""
-    for own, extent in zip(function.parameters[name].domain or (), shape, strict=False):
+    """Add the sizes of a bound array to those that are fixed; refused if they differ, or its rank does."""
+    check_rank(function, function.parameters[name], shape)
+    for own, extent in zip(function.parameters[name].domain or (), shape, strict=True):
         if isinstance(own.upper, Ref):
             size = own.upper.var.name
             if fixed.setdefault(size, extent) != extent:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ragged.ir import expr as ir
+from ragged.ir.build import both
 from ragged.ir.elementwise import FUNCTIONS
 from ragged.ir.expr import Expr
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -99,14 +100,17 @@ def _pow(x: Expr, y: Expr) -> Expr:
     """Return x to the power of y, of a negative x too where y is an integer."""
     if isinstance(y, ir.Const) and y.value == int(y.value) and abs(y.value) <= 16:
         return _power(x, int(y.value))
-    zero, size = _number(x, 0.0), _exp(_mul(y, _log(_abs(x))))
+    zero, logarithm = _number(x, 0.0), _log(_abs(x))
+    size = _exp(_mul(y, logarithm))
     half = _mul(y, _number(y, 0.5))
     odd = ir.Binary(BinaryOp.NE, _floor(half), half)
     negative = ir.Select(
         _eq(_floor(y), y), ir.Select(odd, _neg(size), size), _div(_sub(x, x), zero)
     )  # not a number, as C has it, nor is its derivative
     value = ir.Select(_lt(x, zero), negative, size)
-    return ir.Select(_eq(y, zero), _number(x, 1.0), value)
+    # to the power of 0 anything is 1; where its logarithm is finite `value` is, and has the derivative
+    finite = ir.Select(_eq(_mul(logarithm, zero), zero), _number(x, 1.0), zero)
+    return ir.Select(both(_eq(y, zero), _eq(finite, zero)), _number(x, 1.0), value)
 
 
 def _power(x: Expr, y: int) -> Expr:

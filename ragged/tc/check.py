@@ -83,12 +83,19 @@ class _StatementChecks:
                 declared.at,
             )
         assert version.domain is None
+        sizes = set(self.function.sizes)
         for position, dim in enumerate(declared.dims):
             var = ir.Var(f"{declared.name}.{position}")
             self.function.aliases[var] = version, position
             text = f"the extent of dimension {position} of '{declared.name}'"
             extent = extent_of_dim(self.function, self.scope, dim, {})
             self.function.size_checks.append(SizeCheck(ir.Ref(var), extent, text, declared.at))
+        for name in self.function.sizes.keys() - sizes:
+            raise refuse(
+                f"'{name}' is an extent of the output '{declared.name}', and no size of a parameter",
+                declared.at,
+                fix=f"'{declared.name}' without extents: they follow from the ranges of what is written",
+            )
         return version
 
     # --- statements ----------------------------------------------------------------------------------------
@@ -206,7 +213,8 @@ class _StatementChecks:
         if declared is None and given is not None and not self.depth:
             declared = given.type
         if declared is None:
-            return type_ if previous is None else join(type_, previous.type)
+            earlier = previous or self.scope.tensors.get(name)  # a part of which may stay
+            return type_ if earlier is None else join(type_, earlier.type)
         constant = isinstance(source.value, tc.NumberLiteral) and is_float(type_) and is_float(declared)
         if narrows(type_, declared) and not constant and not fits(source.value, declared):
             raise refuse(

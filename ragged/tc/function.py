@@ -22,12 +22,12 @@ from ragged.tc.arguments import (
 from ragged.tc.callable import TcCallable
 from ragged.tc.checked import CheckedFunction
 from ragged.tc.compiled import TcOptions, lower_analysed
-from ragged.tc.errors import refuse_call
+from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.gradient import gradient_of
 from ragged.tc.kernel import TcText
 from ragged.tc.known_calls import KnownCalls
 from ragged.tc.listing import checks_text, ranges_text
-from ragged.tc.parse import parse
+from ragged.tc.parse import MOST_CHARACTERS, parse
 from ragged.tc.text import definition_text
 from ragged.tc.torch_operator import torch_operator
 from ragged.tc.tuned import record_key, tuned_file
@@ -196,6 +196,15 @@ class TcFunction(TcCallable):
         free = [name for name in self._function.parameters if name not in options.parameters]
         definition = gradient_of(self._function, free, wrt, saved)
         text = TcText(definition_text(definition), definition.name)
+        if len(text.text) > MOST_CHARACTERS:
+            raise TcError(
+                "check",
+                f"the gradient of '{self.name}' has {len(text.text):,} characters, and {MOST_CHARACTERS:,} at most "
+                "are read",
+                at=self._function.definition.at,
+                because="what a function of a function of numbers is computed of stands there many times",
+                fix="statements of their own for the arguments of functions: t(i) = pow(...), y(i) = pow(t(i), ...)",
+            )
         (parsed,) = parse(text.text, text.name)
         kept = {name: value for name, value in options.compile.items() if name != "options"}
         return TcFunction(analyse(parsed, {}), text, replace(options, compile=kept))

@@ -85,7 +85,7 @@ class RangeSolver:
         missing = set(open_indices(statement))
         if not missing:
             return False
-        bounding: dict[Var, list[BoundedIndex]] = {}
+        bounding: dict[Var, dict[BoundedIndex, None]] = {}
         for access in accesses_of(self.function, statement):
             if access.domain is None or access.reads_data:
                 continue
@@ -93,8 +93,8 @@ class RangeSolver:
             alone = (access.variables if conditional else variables(access.index)) & missing
             if len(alone) == 1:
                 (var,) = alone
-                bounding.setdefault(var, []).append(access.bounded(conditional=conditional))
-        found = {var: self._largest(statement, var, bounded) for var, bounded in bounding.items()}
+                bounding.setdefault(var, {})[access.bounded(conditional=conditional)] = None
+        found = {var: self._largest(statement, var, tuple(bounded)) for var, bounded in bounding.items()}
         solved = {var: own for var, own in found.items() if own is not None}
         statement.ranges |= solved
         return bool(solved)

@@ -77,7 +77,8 @@ def empty(
 ) -> TcError:
     """Return the error for an index that has no values with these sizes."""
     own = statement.ranges[var]
-    low, high = value_of(own.lower, sizes), value_of(own.upper, sizes)
+    extent = interval_of(extent_of(own), {each: (size, size) for each, size in sizes.items()})
+    assert extent is not None and extent[0] == extent[1], "sizes say how long a range is, or nothing has to"
     given = any(
         isinstance(each, tc.RangeClause) and each.index == var.name for each in statement.source.clauses
     )
@@ -86,11 +87,13 @@ def empty(
     return TcError(
         "range",
         f"the range {_range_text(own)} of the index '{var.name}' of '{statement_text(statement.source)}' is "
-        + ("empty" if low == high else "negative"),
+        + ("empty" if extent[0] == 0 else "negative"),
         at=_place(statement, var),
         because=f"{', '.join(dict.fromkeys(bounding))} bound it" if bounding else None,
-        example=f"{_sizes_text(sizes)}: {low}:{high}" if sizes else None,
-        fix="sizes for which it has values" if sizes else f"where {var.name} in {low}:{low + 1}",
+        example=f"{_sizes_text(sizes)}: {value_of(own.lower, sizes)}:{value_of(own.upper, sizes)}"
+        if sizes
+        else None,
+        fix="sizes for which it has values" if sizes else None,
     )
 
 

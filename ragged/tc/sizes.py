@@ -38,13 +38,22 @@ def sizes_of(
         derived += _solve(function, version, shapes[name], sizes, first)
     for what, position, extent, declared in derived:
         wanted = value_of(declared, sizes)
-        if extent != wanted:
+        if extent != max(wanted, 0):  # as results have it
             raise refuse_call(
                 function,
                 f"is given {what} with {extent} in dimension {position}",
                 because=f"it is declared as {size_text(declared)}, which is {wanted}",
             )
     return sizes
+
+
+def check_rank(function: CheckedFunction, version: TensorVersion, shape: Sequence[int]) -> None:
+    """Refuse an array with another number of dimensions than a parameter has."""
+    if len(shape) != version.rank:
+        raise refuse_call(
+            function,
+            f"is given '{version.name}' with {len(shape)} dimensions, and it has {version.rank}",
+        )
 
 
 def check_scalar(function: CheckedFunction, name: str, value: int) -> None:
@@ -69,10 +78,7 @@ def _solve(
 ) -> Iterator[tuple[str, int, int, Expr]]:
     """Note the sizes that are extents of an array; yield those extents that are expressions, with their places."""
     what = f"'{version.name}'"
-    if len(shape) != version.rank:
-        raise refuse_call(
-            function, f"is given {what} with {len(shape)} dimensions, and it has {version.rank}"
-        )
+    check_rank(function, version, shape)
     for position, (own, extent) in enumerate(zip(version.domain or (), shape, strict=True)):
         match own.upper:
             case Const(value=value):

@@ -15,7 +15,7 @@ from ragged.data.parameters import as_numpy
 from ragged.ir.expr import Binary, Cast, Const, Expr, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc.callable import TcCallable
-from ragged.tc.checked import CheckedFunction
+from ragged.tc.checked import CheckedFunction, IndexRange
 from ragged.tc.errors import TcError
 from ragged.tc.ranges import extent_of
 from ragged.tc.types import is_float
@@ -69,9 +69,7 @@ def torch_operator(
     def fake(*given: Any) -> Any:
         like = next(each for each in given if isinstance(each, torch.Tensor))
         sizes = _sizes(checked, dict(zip(names, given, strict=True)), bound)
-        shapes = [
-            [_value(extent_of(own), sizes) for own in each.domain or ()] for each in checked.outputs.values()
-        ]
+        shapes = [[_extent(own, sizes) for own in each.domain or ()] for each in checked.outputs.values()]
         types = [getattr(torch, version.type) for version in checked.outputs.values()]
         return _plain(
             [like.new_empty(shape, dtype=dtype) for shape, dtype in zip(shapes, types, strict=True)]
@@ -100,6 +98,8 @@ def _plain(values: Sequence[Any]) -> Any:
 
 def _register_gradient(made: Any, checked: CheckedFunction, names: Sequence[str], reverse: Reverse) -> None:
     """Have autograd call the operator of the gradients by those arguments that need one."""
+    import torch
+
     floats = [
         name for name in names if name in checked.parameters and is_float(checked.parameters[name].type)
     ]
@@ -114,12 +114,19 @@ def _register_gradient(made: Any, checked: CheckedFunction, names: Sequence[str]
         ctx.numbers = {each: values[each] for each in ctx.names if each in checked.scalars}
         ctx.tensors = [each for each in ctx.names if each in values and each not in checked.scalars]
         ctx.save_for_backward(*(values[each] for each in ctx.tensors))
+        ctx.shapes = {name: values[name].shape for name in ctx.wrt}
 
     def backward(ctx: Any, *given: Any) -> tuple[Any, ...]:
         values = {**dict(zip(ctx.tensors, ctx.saved_tensors, strict=True)), **ctx.numbers}
         taken = [
             each for each, own in zip(given, checked.outputs.values(), strict=True) if is_float(own.type)
         ]
+        if not any(each.numel() for each in taken):  # sizes may be too small for the ranges of sums
+            zeros = {
+                name: taken[0].new_zeros(shape, dtype=getattr(torch, checked.parameters[name].type))
+                for name, shape in ctx.shapes.items()
+            }
+            return tuple(zeros.get(name) for name in names)
         values |= dict(zip(ctx.names[-len(taken) :], taken, strict=True))
         found = ctx.operator(*(values[each] for each in ctx.names))
         gradients = dict(zip(ctx.wrt, found if isinstance(found, tuple) else (found,), strict=True))
@@ -144,6 +151,13 @@ def _sizes(checked: CheckedFunction, given: Mapping[str, Any], bound: Mapping[st
                     extent == _value(wanted, sizes), lambda n=name, p=position: f"'{n}' in dimension {p}"
                 )
     return sizes
+
+
+def _extent(own: IndexRange, sizes: Mapping[Var, Any]) -> Any:
+    """Return the extent of a result along a dimension: 0 where sizes are too small for any element."""
+    import torch
+
+    return torch.sym_max(_value(extent_of(own), sizes), 0)
 
 
 def _value(expr: Expr, sizes: Mapping[Var, Any]) -> Any:

@@ -159,3 +159,14 @@ def test_nodes_with_matrices_of_their_own_are_shared_out_two_by_two():
     model = models.mv_rnn(32, 10)
     function = cortex.compile(model, model.init_params(seed=0), threads=2)
     assert "s.apply(distribute_over_team, min_rows_per_worker=1)" in function.show("schedule")
+
+
+@pytest.mark.parametrize("hidden", [15, 16, 17, 40])
+def test_a_choice_of_a_sum_that_is_the_same_in_all_columns(hidden):
+    w, h_ph = ra.node_input("w"), ra.placeholder((ra.N, hidden))
+    first = lambda n: ra.sum_children(n, lambda k: h_ph[k, 0])  # noqa: E731
+    h = ra.compute((ra.N, hidden), lambda n, i: ra.where(w[n] > 0.0, first(n) + 1.0, 0.5))
+    tree = cortex.Node([cortex.Node(w=-1.0), cortex.Node([cortex.Node(w=2.0)], w=3.0)], w=1.0)
+    model = ra.recursion_op(h_ph, h)
+    found = cortex.compile(model, {})(tree).nodes("h")[0]
+    np.testing.assert_array_equal(found, ra.evaluate(model, {}, tree)["h"])

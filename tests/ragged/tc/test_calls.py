@@ -175,6 +175,8 @@ def test_compile_fixes_sizes_and_binds_arguments():
         fast(X[:4])
     with pytest.raises(tc.TcError, match="has no size 'Z'"):
         LIB.mlp1.compile(sizes={"Z": 1})
+    with pytest.raises(tc.TcError, match="is given 'W' with 1 dimensions, and it has 2"):
+        LIB.mlp1.compile(parameters={"W": W[0]})
     for given in (5, "B", [5]):
         for what in ("sizes", "parameters", "split_reductions"):
             with pytest.raises(tc.TcError, match=f"has {what} by name, and is given"):

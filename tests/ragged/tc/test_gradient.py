@@ -407,3 +407,24 @@ def test_compiled_with_the_default_schedule():
         tc.TcError, match=r"'d_y' with 6 in dimension 0\n.*declared as H - KW \+ 1, which is 7"
     ):
         gradient(*given, d[:6])
+
+
+def test_a_power_by_its_exponent():
+    function = tc.define("def f(float p, float a) -> (y) { y = pow(a, p) }").f
+    gradient = function.gradient(("p",))
+    for p in (0.0, 1e-6, 2.0, -1.5):
+        for a in (2.0, 0.5):
+            assert gradient(p, a, np.float32(1)) == pytest.approx(a**p * np.log(a), rel=1e-5)
+    assert [float(function(0.0, a)) for a in (2.0, 0.0, -3.0, np.inf, -np.inf, np.nan)] == [1.0] * 6
+
+
+def test_gradients_of_functions_of_functions_of_numbers():
+    nested = "def f(float(N) x, float(N) z) -> (y) { y(i) = pow(pow(x(i), z(i)), z(i)) }"
+    with pytest.raises(tc.TcError, match="the gradient of 'f' has .* characters") as caught:
+        tc.define(nested).f.gradient()
+    assert "fix: statements of their own for the arguments of functions" in str(caught.value)
+    apart = "def f(float(N) x, float(N) z) -> (y) { t(i) = pow(x(i), z(i)) y(i) = pow(t(i), z(i)) }"
+    x, z, d_y = (np.full(3, value, np.float32) for value in (2.0, 0.5, 1.0))
+    found = tc.define(apart).f.gradient()(x, z, d_y)
+    np.testing.assert_allclose(found["d_x"], 0.25 * 2**-0.75, rtol=1e-5)
+    np.testing.assert_allclose(found["d_z"], 2**0.25 * np.log(2), rtol=1e-5)

@@ -183,6 +183,25 @@ def test_sizes_that_leave_a_range_empty_are_refused_unless_one_is_zero():
 def test_literal_empty_ranges_are_refused():
     with pytest.raises(TcError, match="is negative"):
         analysed("def f() -> (y) { y(i) = 3 where i in 8:4 }")
+    for clause, what in (("N:N", "empty"), ("N:N - 1", "negative")):  # whatever the sizes are
+        with pytest.raises(TcError, match=f"the range {clause} of the index 'i' .* is {what}"):
+            analysed(f"def f(float(N) x) -> (y) {{ y(i) = x(i) where i in {clause} }}")
+    with pytest.raises(TcError, match="is empty") as caught:
+        analysed("def f(float(N) x, float(3) w) -> (y) { y(i) = x(i) * w(i + 3) }")
+    assert "where" not in str(caught.value).partition("because")[2]  # none mends it
+
+
+def test_an_output_has_no_sizes_of_its_own():
+    with pytest.raises(TcError, match="'M' is an extent of the output 'y', and no size of a parameter"):
+        analysed("def f(float(N) x) -> (float(M) y) { y(i) = x(i) }")
+    assert domains("def f(float(N) x) -> (float(N) y) { y(i) = x(i) }", N=3) == {"y": ((0, 3),)}
+
+
+@pytest.mark.parametrize(
+    "call", ["sinh(sinh(sinh(x(i))))", "round(round(round(x(i))))", "expm1(expm1(expm1(x(i))))"]
+)
+def test_a_read_that_stands_in_a_function_of_numbers_many_times_bounds_once(call):
+    assert domains(f"def f(float(N) x) -> (y) {{ y(i) = {call} }}", N=3) == {"y": ((0, 3),)}
 
 
 # --- refusals ----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.library import opcheck
 
 from ragged import tc
@@ -138,6 +139,16 @@ def test_names_of_operators_follow_from_their_options_alone():
     assert operator("layer") is LAYER
     bound = [operator("layer", parameters={"W": np.full((4, 3), k, np.float32)}) for k in (1, 2, 1)]
     assert bound[0] is bound[2] and bound[0] is not bound[1] and LAYER not in bound
+
+
+def test_sizes_that_are_too_small_for_any_element():
+    conv = operator("conv")
+    x, w = torch.zeros(2, 0, requires_grad=True), torch.ones(3, requires_grad=True)
+    y = conv(x, w)
+    y.sum().backward()
+    assert y.shape == (2, 0) and x.grad.shape == (2, 0) and w.grad.tolist() == [0, 0, 0]
+    with FakeTensorMode():
+        assert conv(torch.zeros(2, 0), torch.ones(3)).shape == (2, 0)
 
 
 def test_extents_that_differ():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ragged import tc
+from ragged.errors import DataError
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
@@ -177,3 +178,60 @@ def test_numbers_in_the_text(number, dtype, value):
 def test_numbers_that_no_integer_is(number):
     with pytest.raises(tc.TcError, match=f"{float(number)} is no int32".replace("+", "[+]")):
         tc.define(f"def f() -> (y) {{ y = int32({number}) }}")
+
+
+@pytest.mark.parametrize("schedule", [None, "default"])
+def test_a_tensor_of_which_a_part_is_written_again_keeps_its_type(schedule):
+    x = np.array([1.5, 2.5, -3.7], np.float32)
+
+    def call(text, *args):
+        return tc.define(text).f.compile(schedule=schedule)(*args)
+
+    for value, first in (("0", 0.0), ("x(i) > 0", 1.0), ("2 * i + 7", 7.0)):
+        found = call(f"def f(float(N) x) -> (y) {{ y(i) = x(i) y(i) = {value} where i in 0:1 }}", x)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, [first, *x[1:]])
+    text = "def f(int64(N) x, int8(N) z) -> (y) { y(i) = x(i) y(i) = z(i) where i in 1:2 }"
+    found = call(text, np.array([2**40, 5, 1000]), np.array([1, 2, 3], np.int8))
+    assert found.tolist() == [2**40, 2, 1000]
+    text = "def f(float(N) x) -> (y) { t(i) = x(i) t(i) = 1 where i in 0:1 y(i) = 2 * t(i) }"
+    np.testing.assert_array_equal(call(text, x), [2, *(2 * x[1:])])
+
+
+LARGE = [2**63 - 1, 2**62, -(2**63), 2**31, -(2**31) - 1]
+
+
+@pytest.mark.parametrize("index", ["z(i) * 2", "z(i) + 1", "2 - z(i)", "z(i) * z(i)", "min(z(i), N) + 4"])
+def test_no_index_exceeds_64_bits(index):
+    """Arithmetic on what is read may: proofs compute without an end, and LLVM takes it that none is reached."""
+    function = tc.define(f"def f(int8(N) x, int64(M) z) -> (y) {{ y(i) = x({index}) }}").f
+    x = np.arange(9, dtype=np.int8)
+    for large in LARGE:
+        with pytest.raises(
+            DataError, match=r"'z'\[1\] is -?\d+: an index is computed of it, in at most|outside"
+        ):
+            function(x, np.array([1, large]))
+    narrow = tc.define(f"def f(int8(N) x, int32(M) z) -> (y) {{ y(i) = x({index}) }}").f
+    assert function(x, np.array([1, 2])).tolist() == narrow(x, np.array([1, 2], np.int32)).tolist()
+
+
+def test_no_condition_that_keeps_an_index_inside_exceeds_64_bits():
+    text = "def f(int8(N) x, int64(M) z) -> (y) { y(i) = z(i) >= 0 && z(i) + 1 < N ? x(z(i) + 1) : 7 }"
+    x = np.arange(9, dtype=np.int8)
+    function = tc.define(text).f
+    assert function(x, np.array([5, 8, -(2**63)])).tolist() == [6, 7, 7]
+    with pytest.raises(DataError, match=r"'z'\[0\] is 9223372036854775807: an index is computed of it"):
+        function(x, np.array([2**63 - 1]))
+    chosen = tc.define("def f(int64(M) z) -> (y) { y(i) = z(i) + 1 < z(i) ? 1 : 0 }").f
+    assert chosen(np.array([3])).tolist() == [0]  # of values alone there is no limit
+
+
+def test_scalars_with_which_an_index_exceeds_64_bits():
+    text = "def f(int8(N) x, int64 s) -> (y) { y(i) = s >= 0 && i + s < N ? x(i + s) : 7 where i in 0:4 }"
+    function, x = tc.define(text).f, np.arange(9, dtype=np.int8)
+    for s, wanted in ((2, [2, 3, 4, 5]), (2**40, [7] * 4), (-(2**63), [7] * 4), (2**63 - 4, [7] * 4)):
+        assert function(x, s).tolist() == wanted
+    with pytest.raises(
+        tc.TcError, match=r"'i \+ s' exceeds 64 bits\n.*\n  because: it is 9223372036854775808"
+    ):
+        function(x, 2**63 - 3)
