@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragged.analysis.contractions import contractions
-from ragged.errors import ScheduleError
+from ragged.errors import ScheduleError, UserError
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Binary, Load, Role
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
-from ragged.ir.stmt import Label
+from ragged.ir.stmt import Label, Reduce
+from ragged.ir.walk import leaves
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.pair_products import pair_products
 
@@ -17,7 +21,8 @@ from ragged.transform.code.pair_products import pair_products
 class PairProductsBf16:
     """A pass that rounds the factors of all sums of products with a parameter; its notes are the log.
 
-    What `pair_products` refuses stays in float32. Comes before the schedule, for which sums of pairs are products too.
+    What `pair_products` refuses stays in float32, with a note; a program of which all products do is refused. Comes
+    before the schedule, for which sums of pairs are products too.
     """
 
     @property
@@ -25,18 +30,53 @@ class PairProductsBf16:
         return "pair_products_bf16"
 
     def __call__(self, program: Program) -> Rewritten:
-        """Return the program that computes with pairs."""
+        """Return the program that computes with pairs.
+
+        Raises:
+            UserError: it has sums of products with a matrix of parameters, and none of them can.
+        """
         schedule = LoopSchedule(program, trusted=True)
-        updates = [contraction.update for contraction in contractions(program)]
-        legal = tuple(update for update in updates if _is_legal(program, update))
+        known = [contraction.update for contraction in contractions(program)]
+        legal, kept = list[Label](), dict[Label, str]()
+        for update in dict.fromkeys((*known, *_products(program))):
+            try:
+                if update not in known:
+                    raise ScheduleError("", because="it is no sum over one axis, or an extent around it is a size")
+                pair_products(program, (update,))
+                legal.append(update)
+            except ScheduleError as refusal:
+                kept[update] = refusal.because or refusal.what
+        if kept and not legal:
+            name, because = next(iter(kept.items()))
+            raise UserError(
+                f"compile: precision='bf16' rounds no product of '{program.name}'",
+                because=f"of '{name.name}': {because}",
+                fix="precision='float32'; numbers as the extents of parameters, and sums over one axis, can be rounded",
+            )
         if legal:
-            schedule.apply(pair_products, legal)
-        return Rewritten(schedule.checked(), schedule.forwarding, tuple(schedule.log().splitlines()))
+            schedule.apply(pair_products, tuple(legal))
+        notes = [f"# in float32: {update.name}: {because}" for update, because in kept.items()]
+        return Rewritten(schedule.checked(), schedule.forwarding, (*notes, *schedule.log().splitlines()))
 
 
-def _is_legal(program: Program, update: Label) -> bool:
-    try:
-        pair_products(program, (update,))
-    except ScheduleError:
-        return False
-    return True
+def _products(program: Program) -> list[Label]:
+    """Return the sums of products with a matrix of parameters in the kernel."""
+    found = []
+    for leaf in leaves(program.kernel):
+        match leaf:
+            case Reduce(combiner=Combiner.SUM, value=Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs)):
+                if any(map(_is_parameter, (lhs, rhs))):
+                    found.append(leaf.label)
+            case _:
+                pass
+    return found
+
+
+def _is_parameter(operand: object) -> bool:
+    match operand:
+        case Load(buffer=buffer):
+            return (
+                buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and len(buffer.shape) > 1
+            )
+        case _:
+            return False

@@ -45,7 +45,7 @@ def prelude_programs(
     programs: list[Program] = []
     while needed:
         now: list[Table] = []
-        for table in needed:  # its shape must be known before its program runs
+        for table in needed:  # its shape, and that of lengths, must be known before its program runs
             before = _shape_of(table) | {made_between[each] for each in _read(table) if each in made_between}
             if before <= done and _made_of(table) <= done | {each.function for each in now}:
                 now.append(table)
@@ -94,7 +94,10 @@ def _read(table: Table) -> set[Function]:
 
 
 def _shape_of(table: Table) -> set[Function]:
-    return _filled(called(param.extent for param in table.function.params))
+    """Return the tables that say how many elements a table has, and how many lengths there are of those it reads."""
+    lengths = _read(table) - _filled(_read(table))
+    sized = [table.function, *lengths]
+    return _filled(called(param.extent for function in sized for param in function.params))
 
 
 def _filled(functions: Iterable[Function]) -> set[Function]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value, lift
+from ragged.errors import ScheduleError
 from ragged.transform.loops.split import Tail
 
 LANES = 16
@@ -112,9 +114,13 @@ def _folded(
 
 
 def fuse_rows(s: RaggedSchedule, *tensors: RaggedTensor) -> None:
-    """Make one loop over all rows of each tensor's batch, so that workers have as many of them each."""
+    """Make one loop over all rows of each tensor's batch, so that workers have as many of them each.
+
+    Where something else is computed between the two loops they stay as they are.
+    """
     for tensor in tensors:
-        s.fuse_loops(tensor.loops[0], tensor.loops[1])
+        with suppress(ScheduleError):
+            s.fuse_loops(tensor.loops[0], tensor.loops[1])
 
 
 def fuse_vectors(s: RaggedSchedule, tensor: RaggedTensor, *, flat: bool, lanes: int) -> None:

@@ -159,16 +159,18 @@ def scaled_dot_product_attention(
 
 
 def _of_heads(name: str, given: object) -> object:
-    """Return arrays (heads, n, m) of several structures as one, (B, heads, n, m); anything else as it is."""
-    if not isinstance(given, list | tuple) or not given or not all(np.ndim(x) == 3 for x in given):
+    """Return arrays (n, m) or (heads, n, m) of several structures as one with B before; anything else as it is."""
+    if not isinstance(given, list | tuple) or not given or isinstance(given[0], int | float):
         return given
     arrays = [read_array(f"{_WHAT}: '{name}'", x) for x in given]
-    kinds = sorted({f"{len(x)} heads of {x.dtype}" for x in arrays})
-    if len(kinds) > 1:
+    if arrays[0].ndim not in (2, 3):
+        return given
+    kinds = sorted({" of ".join((*(f"{heads} heads" for heads in x.shape[:-2]), str(x.dtype))) for x in arrays})
+    if len(kinds) > 1 or any(x.ndim != arrays[0].ndim for x in arrays):
         raise DataError(f"{_WHAT}: '{name}' has arrays of {' and of '.join(kinds)}")
-    rows, columns = (Lengths((0,), [x.shape[dim] for x in arrays]) for dim in (1, 2))
+    rows, columns = (Lengths((0,), [x.shape[dim] for x in arrays]) for dim in (-2, -1))
     values = np.concatenate([x.reshape(-1) for x in arrays])
-    return ragged.array(values, extents=(len(arrays), len(arrays[0]), rows, columns))
+    return ragged.array(values, extents=(len(arrays), *arrays[0].shape[:-2], rows, columns))
 
 
 def _program(form: _Form, size: int) -> RaggedSchedule:

@@ -153,10 +153,11 @@ def _refuse_constants(found: AnalysedFunction) -> None:
 
 def _require_bits(check: AccessCheck, intervals: Mapping[Var, Bounds]) -> None:
     """Refuse sizes and scalars with which an index, or the condition that keeps it inside, exceeds 64 bits."""
-    for root in filter(None, (check.access.index, check.access.condition)):
+    condition = check.access.condition
+    for root in (check.access.index, *(() if condition is None else (condition,))):
         for part in subexpressions(root):
             found = interval_of(part, intervals) if part.dtype.is_int else None
-            if found is not None and not (-(2**63) <= found[0] and found[1] < 2**63):
+            if found is not None and not (found[0] >= -(2**63) and found[1] < 2**63):
                 raise TcError(
                     "range",
                     f"'{size_text(part)}' exceeds 64 bits",

@@ -119,6 +119,43 @@ def test_bfloat16_rounds_factors():
     assert 1e-5 < error < 2e-2
 
 
+@pytest.mark.parametrize("what", ["columns", "terms", "axes"])
+def test_bfloat16_that_rounds_nothing_is_refused(what):
+    i, o, k = (ragged.dim(name) for name in "iok")
+    columns = ragged.size("N") if what == "columns" else 32
+    terms = ragged.size("K") if what == "terms" else 64
+    X = ragged.input_tensor("X", [(i, ragged.size("T")), (k, terms)])
+    W = ragged.parameter("W", [(o, columns), (k, terms)])
+
+    def product(row, column):
+        if what == "axes":
+            return ragged.sum((8, 8), lambda p, q: X[row, p * 8 + q] * W[column, p * 8 + q])
+        return ragged.sum(k, lambda q: X[row, q] * W[column, q])
+
+    Y = ragged.compute("Y", [X.dims[0], W.dims[0]], product)
+    weights = {"W": np.ones((32, 64), np.float32)}
+    with pytest.raises(UserError, match="precision='bf16' rounds no product of 'Y'"):
+        ragged.compile(Y, weights, precision="bf16")
+    plain = ragged.compute("Z", X.dims, lambda row, q: X[row, q] + 1)
+    assert ragged.compile(plain, precision="bf16")(X=weights["W"]).tolist() == [[2.0] * 64] * 32
+
+
+def test_what_stays_in_float32_is_in_the_log():
+    i, o, k = (ragged.dim(name) for name in "iok")
+    X = ragged.input_tensor("X", [(i, ragged.size("T")), (k, 64)])
+    W = ragged.parameter("W", [(o, 32), (k, 64)])
+    one = ragged.compute(
+        "one", [X.dims[0], W.dims[0]], lambda r, c: ragged.sum(k, lambda q: X[r, q] * W[c, q])
+    )
+    two = ragged.compute(
+        "two",
+        [X.dims[0], W.dims[0]],
+        lambda r, c: ragged.sum((8, 8), lambda p, q: one[r, c] * W[c, p * 8 + q]),
+    )
+    text = ragged.compile(two, {"W": np.ones((32, 64), np.float32)}, precision="bf16").show("schedule")
+    assert "# in float32: two: it is no sum over one axis" in text
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

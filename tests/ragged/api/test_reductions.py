@@ -84,3 +84,21 @@ def test_a_sum_from_a_value_inside_a_sum_is_no_sum_over_both():
         "Y", [(c, 1)], lambda _: ragged.sum(3, lambda i: ragged.sum(k, lambda q: x[i, q], init=1.0))
     )
     np.testing.assert_allclose(ragged.compile(y)(X=numbers(3, 4)), [numbers(3, 4).sum() + 3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sums_in_sums_over_extents_of_each_other(threads):
+    """What the inner one computes has room for the longest of rows, of which no row is as long as the outer one says."""
+    b, i = ragged.dim("b"), ragged.dim("i")
+    n = ragged.length_fn("n", over=b)
+    X = ragged.input_tensor("X", [(b, ragged.size("B")), (i, n(b))])
+
+    def value(row, last):
+        inner = lambda p: 1.0 + ragged.sum(p + 1, lambda q: X[row, q])  # noqa: E731
+        return ragged.sum(last + 1, inner)
+
+    Y = ragged.compute("Y", X.dims, value)
+    rows = [[1.0, 2.0, 3.0], [], [4.0]]
+    found = ragged.compile(Y, threads=threads)(X=ragged.array(rows)).to_list()
+    sums = [np.cumsum(row) for row in rows]
+    assert found == [[float((each[: t + 1] + 1).sum()) for t in range(len(each))] for each in sums]

@@ -120,6 +120,7 @@ CASES: dict[str, Callable[[], object]] = {
     "table_size.several": lambda: RaggedArray.zeros((2, N, Lengths((0, 1), [1, 2, 3, 4]))),
     "storage_size": lambda: RaggedArray(np.zeros(4), (2, N)),
     "too_large": lambda: RaggedArray.empty((2, N, 2**40, 2**40)),
+    "too_large.dense": lambda: RaggedArray.zeros((2**40, 2**30)),
     "padding_invalid": lambda: sample().with_padding((1, 4)),
     "padding_invalid.zero": lambda: sample().with_padding((1, 0, 1)),
     "padding_invalid.kind": lambda: sample().with_padding((1, "4", 1)),

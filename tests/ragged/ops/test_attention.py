@@ -134,6 +134,20 @@ def test_one_head_has_no_dimension():
     check(ops.scaled_dot_product_attention(q, k, v), reference.attention(*apart, False)[:, :, 0], q)
 
 
+def test_a_bias_and_a_mask_for_all_heads_are_lists_of_matrices():
+    n, m = [3, 18], [5, 2]
+    q, k, v = (rows(each, 2, 8, seed=place) for place, each in enumerate((n, m, m)))
+    random = np.random.default_rng(0)
+    bias = [random.standard_normal(each, np.float32) for each in zip(n, m, strict=True)]
+    mask = [each > -1 for each in bias]
+    found = ops.scaled_dot_product_attention(q, k, v, bias=bias, mask=[each.tolist() for each in mask])
+    whole = {"bias": [np.stack([each, each]) for each in bias], "mask": [np.stack([each, each]) for each in mask]}
+    want = ops.scaled_dot_product_attention(q, k, v, **whole)
+    np.testing.assert_allclose(found.values, want.values, rtol=1e-6, atol=1e-6)
+    with pytest.raises(DataError, match="'bias' has arrays of 2 heads of float32 and of float32"):
+        ops.scaled_dot_product_attention(q, k, v, bias=[whole["bias"][0], bias[1]])
+
+
 def test_a_nan_is_kept():
     """Only what no key is seen by is zero: a result that cannot be computed is none."""
     q = rows([2, 2], 1, 8)

@@ -144,6 +144,27 @@ def test_a_dimension_may_be_an_integer_of_numpy():
     assert np.array_equal(ops.sum_pool(x, np.int32(1)), ops.sum_pool(x))
 
 
+def test_softmax_of_rows_in_rows_in_rows():
+    lists = [[[1.0, 2.0], [3.0]], [], [[4.0, 5.0, 6.0]]]
+    found = ops.softmax(ragged.array(lists)).to_list()
+    for one, row in zip(sum(found, []), sum(lists, []), strict=True):
+        weights = np.exp(row) / np.exp(row).sum()
+        np.testing.assert_allclose(one, weights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [[1, 2, 0], [40, 16, 3]])
+@pytest.mark.parametrize("pool", ["sum", "mean", "max"])
+def test_pools_of_rows_that_stand_behind_a_dense_dimension(pool, length):
+    rows = [normal(n, 3, n) for n in length]
+    values = np.concatenate([row.reshape(-1) for row in rows])
+    x = ragged.RaggedArray(values, (len(length), 3, ragged.Lengths((0,), length)))
+    with np.errstate(all="ignore"):
+        found = getattr(ops, f"{pool}_pool")(x, axis=2)
+    for one, row in zip(found, rows, strict=True):
+        if row.shape[1]:
+            np.testing.assert_allclose(one, getattr(row, pool)(axis=1), rtol=1e-5, atol=1e-6)
+
+
 def test_softmax_of_large_numbers():
     x = ops.mul(rows([4, 20], 33), 200.0)
     check(ops.softmax(x), reference.softmax(reference.padded(x), 2), x)

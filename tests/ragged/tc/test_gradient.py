@@ -420,7 +420,7 @@ def test_a_power_by_its_exponent():
 
 def test_gradients_of_functions_of_functions_of_numbers():
     nested = "def f(float(N) x, float(N) z) -> (y) { y(i) = pow(pow(x(i), z(i)), z(i)) }"
-    with pytest.raises(tc.TcError, match="the gradient of 'f' has .* characters") as caught:
+    with pytest.raises(tc.TcError, match=r"the gradient of 'f' has .* characters") as caught:
         tc.define(nested).f.gradient()
     assert "fix: statements of their own for the arguments of functions" in str(caught.value)
     apart = "def f(float(N) x, float(N) z) -> (y) { t(i) = pow(x(i), z(i)) y(i) = pow(t(i), z(i)) }"
