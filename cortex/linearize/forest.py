@@ -175,8 +175,9 @@ def _topology(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int32]:
 def _begins(batch: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return where each structure begins, and the number of nodes."""
     steps = np.diff(batch, prepend=-1)
-    if ((steps < 0) | (steps > 1)).any():
-        node = int(np.flatnonzero((steps < 0) | (steps > 1))[0])
+    wrong = (steps < 0) | (steps > 1) | (batch < 0)
+    if wrong.any():
+        node = int(np.flatnonzero(wrong)[0])
         raise DataError(
             f"Forest.from_edges: batch[{node}] is {batch[node]}",
             because="nodes of a structure are consecutive, and structures are numbered from 0 without a gap",

@@ -36,8 +36,30 @@ def _shapes(
         if array.kind is IndexKind.PAYLOAD_SIZE and array.payload is not None:
             yield (
                 f"memory of {array.payload}",
-                payloads[array.payload].reshape(-1).shape,
+                None if array.payload not in payloads else payloads[array.payload].reshape(-1).shape,
                 (arrays[array.name],),
             )
     for payload in plan.payloads:
-        yield payload.name, payloads[payload.name].shape, (arrays["num_nodes"], *payload.shape)
+        given = payloads.get(payload.name)
+        yield payload.name, None if given is None else given.shape, (arrays["num_nodes"], *payload.shape)
+
+
+def check_order(nodes: int, structures: int, roots: npt.NDArray[Any], order: Values) -> None:
+    """Raise `DataError` unless results are taken of nodes that there are, by structures one behind another.
+
+    `order` has `root_begin`, `rows`, `row_begin` and `row_keys`, as in `Linearized`.
+    """
+    for name, places, count in (("roots", roots, len(roots)), ("rows", order["rows"], nodes)):
+        if np.shape(places) != (count,):
+            raise faults.other_shape(name, np.shape(places), (count,))
+        outside = np.flatnonzero((places < 0) | (places >= nodes))
+        if outside.size:
+            raise faults.order_broken(name, f"has the node {places[outside[0]]}, of {nodes}")
+    for name, end in (("root_begin", len(roots)), ("row_begin", nodes)):
+        begin = order[name]
+        if np.shape(begin) != (structures + 1,):
+            raise faults.other_shape(name, np.shape(begin), (structures + 1,))
+        if begin[0] != 0 or begin[-1] != end or (np.diff(begin) < 0).any():
+            raise faults.order_broken(name, f"does not go from 0 up to {end}")
+    if len(order["row_keys"]) != nodes:
+        raise faults.other_shape("row_keys", (len(order["row_keys"]),), (nodes,))

@@ -15,11 +15,12 @@ def check_names(children: Names) -> Names:
     """Return the names of the attributes that hold children; refuse what names none with a `DataError`."""
     if children is None:
         return None
-    names: object = (children,) if isinstance(children, str) else children
-    if not isinstance(names, tuple) or not names or not all(isinstance(name, str) and name for name in names):
+    names: Any = (children,) if isinstance(children, str) else children
+    named = isinstance(names, tuple) and names and all(isinstance(name, str) and name for name in names)
+    if not named or len(set(names)) < len(names):
         raise DataError(
             f"linearize: children={children!r} names no attributes",
-            because='it is one name of a list of children, or a tuple with a name for each child: ("l", "r")',
+            because='it is one name of a list of children, or a tuple with another name for each child: ("l", "r")',
             fix='children="kids", or children=("left", "right")',
         )
     return children

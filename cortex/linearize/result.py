@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from cortex.ilir.plan import Plan
 from cortex.linearize.exchange import exchanged
-from cortex.linearize.lengths import check_lengths
+from cortex.linearize.faults import nothing_to_replace
+from cortex.linearize.lengths import check_lengths, check_order
 from cortex.linearize.storage import check_storage
 
 Ints = npt.NDArray[np.int32]
+_ORDER = ("root_begin", "rows", "row_begin", "row_keys")
+"""The fields that say of which node each row of an output is."""
 
 
 class NodeOrder(NamedTuple):
@@ -67,6 +70,8 @@ class Linearized:
         """Refuse arrays and sizes that do not fit; the native linearizer makes arrays that fit, and skips this."""
         check_lengths(self.plan, self._arrays, self.payloads)
         check_storage(self.plan, self._arrays)
+        order = {name: getattr(self, name) for name in _ORDER}
+        check_order(self.num_nodes, self.num_structures, self.roots, order)
 
     def __getattr__(self, name: str) -> Any:
         """Return the size or array of that name."""
@@ -85,7 +90,11 @@ class Linearized:
         return MappingProxyType(self._arrays)
 
     def replace(self, **changed: Any) -> Linearized:
-        """Return a copy with other arrays, or payloads; `DataError` if they do not fit."""
+        """Return a copy with other arrays, or `payloads` by name; `DataError` if they do not fit."""
+        known = (*self._arrays, "payloads", *_ORDER)
+        for name in changed:
+            if name not in known:
+                raise nothing_to_replace(name, known)
         own = {name: changed.pop(name) for name in [*changed] if name in self._arrays}
         return replace(self, _arrays={**self._arrays, **own}, **changed)
 

@@ -80,6 +80,13 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
             at=Location.capture(),
             fix="module.state_dict()",
         )
+    for key in state_dict:
+        if not isinstance(key, str):
+            raise ModelError(
+                f"from_torch: the state has an entry {key!r}, which is no name",
+                at=Location.capture(),
+                fix="module.state_dict()",
+            )
     family = _family(require_model("from_torch", model))
     chosen = _layout(state_dict, family, layout)
     faults: list[str] = []

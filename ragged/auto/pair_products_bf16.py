@@ -41,7 +41,9 @@ class PairProductsBf16:
         for update in dict.fromkeys((*known, *_products(program))):
             try:
                 if update not in known:
-                    raise ScheduleError("", because="it is no sum over one axis, or an extent around it is a size")
+                    raise ScheduleError(
+                        "", because="it is no sum over one axis, or an extent around it is a size"
+                    )
                 pair_products(program, (update,))
                 legal.append(update)
             except ScheduleError as refusal:
@@ -75,8 +77,6 @@ def _products(program: Program) -> list[Label]:
 def _is_parameter(operand: object) -> bool:
     match operand:
         case Load(buffer=buffer):
-            return (
-                buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and len(buffer.shape) > 1
-            )
+            return buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and len(buffer.shape) > 1
         case _:
             return False

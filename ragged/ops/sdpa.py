@@ -165,7 +165,9 @@ def _of_heads(name: str, given: object) -> object:
     arrays = [read_array(f"{_WHAT}: '{name}'", x) for x in given]
     if arrays[0].ndim not in (2, 3):
         return given
-    kinds = sorted({" of ".join((*(f"{heads} heads" for heads in x.shape[:-2]), str(x.dtype))) for x in arrays})
+    kinds = sorted(
+        {" of ".join((*(f"{heads} heads" for heads in x.shape[:-2]), str(x.dtype))) for x in arrays}
+    )
     if len(kinds) > 1 or any(x.ndim != arrays[0].ndim for x in arrays):
         raise DataError(f"{_WHAT}: '{name}' has arrays of {' and of '.join(kinds)}")
     rows, columns = (Lengths((0,), [x.shape[dim] for x in arrays]) for dim in (-2, -1))

@@ -109,8 +109,11 @@ def test_a_root_that_is_no_node(root):
     fn = cortex.compile(model, model.init_params(seed=0), keep="roots")
     given = fn.linearize([((1, 2), 3), 4])
     fn(given)
+    with pytest.raises(DataError, match=f"`roots` of the linearized batch has the node {root}, of 6"):
+        given.replace(roots=np.array([given.roots[0], root], np.int32))
+    given.roots[1] = root
     with pytest.raises(DataError, match=rf"roots\(1\) = {root} is not in \[0, 6\)"):
-        fn(given.replace(roots=np.array([given.roots[0], root], np.int32)))
+        fn(given)
 
 
 def only_check(program: Program, fact: Fact) -> Program:

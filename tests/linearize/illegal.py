@@ -100,6 +100,7 @@ CASES: dict[str, Illegal] = {
     "children_not_iterable": Illegal(TREE, lambda: Node([Node(), uncountable()])),
     "few_children": Illegal(BINARY, lambda: ((1, 2), (3,))),
     "many_children": Illegal(BINARY, lambda: (1, (2, 3, 4))),
+    "many_children.dag": Illegal(GRID, lambda: Node([Node(), Node(), Node()])),
     "many_children.sequence": Illegal(SEQUENCE, lambda: (1, 2)),
     "hole": Illegal(Plan(StructureKind.TREE, 2, 3, (), (1,)), lambda: Node([Node(), None, Node()])),
     "missing": Illegal(NUMBERS, lambda: [3, Node([Node(word=1), Node()])]),

@@ -16,12 +16,30 @@ from tests.linearize.illegal import CASES
 from tests.linearize.support import BINARY, TREE, check_against_reference
 
 HELPERS = {"MOST_NODES", "Names", "Place", "path", "graph_node"}
-ELSEWHERE = {"too_large", "other_shape", "storage_beyond", "storage_lost"}
+ELSEWHERE = {
+    "too_large",
+    "other_shape",
+    "storage_beyond",
+    "storage_lost",
+    "order_broken",
+    "nothing_to_replace",
+}
 ELSEWHERE |= {"exchanged_rows", "renumbered", "unknown_payload"}  # test_with_payloads.py
 EXCHANGED = {
     "": (BINARY, (1, 2), {"child": np.zeros(1, np.int32)}),
     ".payload": (TREE, 1, {"payloads": {"word": np.int32([[1]])}}),
     ".size": (TREE, 1, {"num_nodes": -1}),
+    ".payloads": (TREE, 1, {"payloads": {}}),
+    ".rows": (TREE, 1, {"rows": np.zeros(2, np.int32)}),
+    ".row_begin": (TREE, 1, {"row_begin": np.zeros(3, np.int32)}),
+    ".row_keys": (TREE, 1, {"row_keys": [1, 2]}),
+}
+ORDERS = {  # of ((1, 2), 3)
+    "order_broken.roots": {"roots": np.int32([5])},
+    "order_broken.rows": {"rows": np.int32([3, 4, -1, 2, 0])},
+    "order_broken.row_begin": {"row_begin": np.int32([0, 4])},
+    "order_broken.root_begin": {"root_begin": np.int32([1, 1])},
+    "nothing_to_replace": {"word": np.int32([1, 2, 3, 4, 5])},
 }
 RECYCLED = replace(BINARY, recycled=True)
 STORED = {  # of ((1, 2), 3): the leaves are nodes 2, 3, 4, and the root has the row that node 2 had
@@ -55,6 +73,16 @@ def test_arrays_that_do_not_fit(name, golden):
     with pytest.raises(DataError) as refused:
         linearize(plan, data).replace(**other)
     golden(f"other_shape{name}.txt", f"{refused.value}\n")
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_results_are_those_of_nodes(name, golden):
+    batch = linearize(BINARY, ((1, 2), 3))
+    with pytest.raises(DataError) as refused:
+        batch.replace(**ORDERS[name])
+    golden(f"{name}.txt", f"{refused.value}\n")
+    same = batch.replace(rows=batch.rows.copy(), roots=batch.roots.copy(), payloads=dict(batch.payloads))
+    assert same.row_keys == batch.row_keys
 
 
 @pytest.mark.parametrize("name", STORED)

@@ -148,3 +148,11 @@ def test_a_payload_that_numpy_cannot_read():
 def test_a_batch_of_another_length_than_the_payloads():
     with pytest.raises(DataError, match="batch has 3 numbers, and payloads have another number of rows"):
         Forest.from_edges([[0], [1]], [0, 0, 0], word=[1, 2])
+
+
+@pytest.mark.parametrize("batch", [[-1, 0, 0], [-1, -1, 0], [1, 1, 2], [0, 2, 2], [0, 1, 0]])
+def test_structures_are_numbered_from_0_without_a_gap(batch):
+    with pytest.raises(
+        DataError, match=r"Forest.from_edges: batch\[\d\] is -?\d\n.*numbered from 0 without a gap"
+    ):
+        Forest.from_edges([[1], [0]], batch, word=[1, 2, 3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
 from cortex.ilir.plan import Plan, StructureKind
@@ -84,6 +84,24 @@ def other_shape(name: str, found: tuple[int, ...] | None, wanted: tuple[int, ...
         f"linearize: `{name}` of the linearized batch is of shape {found}, and its sizes say {wanted}",
         because="an array or a size of it was exchanged after it was linearized",
         fix="linearize the structures again",
+    )
+
+
+def order_broken(name: str, what: str) -> DataError:
+    """What says where the caller's nodes are was changed since."""
+    return DataError(
+        f"linearize: `{name}` of the linearized batch {what}",
+        because="it was exchanged after the batch was linearized",
+        fix="linearize the structures again",
+    )
+
+
+def nothing_to_replace(name: str, known: Iterable[str]) -> DataError:
+    """A batch has no array of this name."""
+    return DataError(
+        f"Linearized.replace: a batch has no array '{name}'",
+        because=f"it has {', '.join(known)}",
+        fix="batch.with_payloads(word=...), if it is a payload that nodes carry",
     )
 
 
@@ -177,7 +195,8 @@ def many_children(place: Place, number: int, plan: Plan, value: object) -> DataE
     else:
         behind = "the first" if plan.most_children == 1 else f"the first {plan.most_children}"
         because = f"the model reads no child after {behind}, or was declared so"
-        fix = f"split the node, or declare the model with structure=ra.Tree(max_children={number})"
+        kind = "Dag" if plan.kind is StructureKind.DAG else "Tree"
+        fix = f"split the node, or declare the model with structure=ra.{kind}(max_children={number})"
     return DataError(
         f"linearize: {place}: {count(number, 'child')} where an inner node has {_arity_text(plan)}",
         because=because,

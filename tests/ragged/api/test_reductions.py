@@ -88,7 +88,7 @@ def test_a_sum_from_a_value_inside_a_sum_is_no_sum_over_both():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sums_in_sums_over_extents_of_each_other(threads):
-    """What the inner one computes has room for the longest of rows, of which no row is as long as the outer one says."""
+    """What the inner one computes has room for the longest row."""
     b, i = ragged.dim("b"), ragged.dim("i")
     n = ragged.length_fn("n", over=b)
     X = ragged.input_tensor("X", [(b, ragged.size("B")), (i, n(b))])

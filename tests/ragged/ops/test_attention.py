@@ -141,7 +141,10 @@ def test_a_bias_and_a_mask_for_all_heads_are_lists_of_matrices():
     bias = [random.standard_normal(each, np.float32) for each in zip(n, m, strict=True)]
     mask = [each > -1 for each in bias]
     found = ops.scaled_dot_product_attention(q, k, v, bias=bias, mask=[each.tolist() for each in mask])
-    whole = {"bias": [np.stack([each, each]) for each in bias], "mask": [np.stack([each, each]) for each in mask]}
+    whole = {
+        "bias": [np.stack([each, each]) for each in bias],
+        "mask": [np.stack([each, each]) for each in mask],
+    }
     want = ops.scaled_dot_product_attention(q, k, v, **whole)
     np.testing.assert_allclose(found.values, want.values, rtol=1e-6, atol=1e-6)
     with pytest.raises(DataError, match="'bias' has arrays of 2 heads of float32 and of float32"):
