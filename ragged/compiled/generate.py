@@ -16,7 +16,7 @@ from ragged.codegen.target import TargetLike, cuda_architecture, read_target
 from ragged.codegen.target_features import architecture_of, features_of
 from ragged.compiled.kernel import Kernel, LoadedKernel, load_kernel
 from ragged.compiled.log import COMPILE, Stopwatch
-from ragged.errors import ScheduleError, UserError
+from ragged.errors import ModelError, ScheduleError, UserError
 from ragged.ir.expr import Role
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -44,7 +44,21 @@ def generate_kernel(
 
     Raises:
         UserError: the target is not known, or no code can be generated or linked for it.
+        ModelError: statements are nested too deeply.
     """
+    try:
+        return _generate_kernel(programs, passes, target, listings)
+    except RecursionError:
+        raise ModelError(
+            f"'{programs[0].name}' cannot be compiled: statements are nested too deeply",
+            because="each temporary stands in those that are computed before it",
+            fix="fewer operators in a node, or fewer heights in a step of an unrolled recursion",
+        ) from None
+
+
+def _generate_kernel(
+    programs: Sequence[Program], passes: Sequence[Pass], target: TargetLike, listings: Listings
+) -> LoadedKernel:
     architecture, clock = cuda_architecture(target), Stopwatch()
     steps = clock.time("passes", lambda: run_passes(programs[0], passes))
     final = (steps[-1].program, *programs[1:])

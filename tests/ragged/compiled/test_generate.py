@@ -13,7 +13,7 @@ from ragged.compiled.generate import generate_kernel, list_code
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import KernelCache, find_or_make
 from ragged.compiled.key import Recipe
-from ragged.errors import DataError, InternalError
+from ragged.errors import DataError, InternalError, ModelError
 from ragged.ir.parser import parse
 from ragged.ir.program import StageKind
 from ragged.passes.insert_checks import insert_checks
@@ -97,3 +97,14 @@ def test_every_check_says_where_its_own_program_comes_from(cache_dir, monkeypatc
         entries = (kernel.entries[StageKind.KERNEL], prelude[StageKind.KERNEL])
         places.append([{str(site.at) for site in entry.checks} for entry in entries])
     assert places == [[{"here.py:9"}, {"here.py:6"}], [{"there.py:29"}, {"there.py:26"}]]
+
+
+def test_statements_that_are_nested_too_deeply():
+    def endless(program):
+        return endless(program)
+
+    with pytest.raises(
+        ModelError, match="'p' cannot be compiled: statements are nested too deeply"
+    ) as caught:
+        generate_kernel([parse(KERNEL)], [Pass(endless, "never ends")], "cpu", lambda steps: {})
+    assert "fix: fewer operators in a node" in str(caught.value)
