@@ -80,6 +80,10 @@ def _specialized(model: ra.Model) -> ra.Schedule:
     return default_schedule(model, hoist_inputs=False)
 
 
+def _tabulated(model: ra.Model) -> ra.Schedule:
+    return default_schedule(model, table_bytes=1 << 30)
+
+
 _TILES = ("tile", "row_vectors", "rows_per_tile", "reduction_unroll", "scalar_reduction_unroll")
 VARIANTS = (
     Variant("one node after another", _one_by_one),
@@ -97,6 +101,7 @@ VARIANTS = (
         team=True,
     ),
     Variant("all", default_schedule, tuple(_LOOPS), team=True),
+    Variant("what words need in tables", _tabulated, tuple(_LOOPS), team=True),
 )
 """Each with what those before it have."""
 
