@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
-from ragged.arith.intervals import ANYTHING, Interval, binary, hull, meet, unary
+from ragged.arith.intervals import Interval, binary, hull, meet, unary
 from ragged.ir.build import both, within
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary
@@ -60,10 +60,11 @@ class Division:
 class Limit:
     """An obligation: where `path` holds, a number that is read stays within `bits`, so that no index exceeds its own.
 
-    The ends are minus and plus 2 to the power of `bits`, without the latter.
+    The ends are minus and plus 2 to the power of `bits`, without the latter. It is read as an integer, or made of a
+    float.
     """
 
-    read: Load
+    read: Load | Cast
     bits: int
     path: Expr | None
 
@@ -156,12 +157,11 @@ def limits(expr: Expr, path: Expr | None = None) -> Iterator[Limit]:
 
 def _limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
     for inner, way in guarded_parts(expr, path):
-        read = [each for each in _terms(inner) if isinstance(each, Load)]
-        if not read or not inner.dtype.is_int or _fits(inner, None):
+        if not inner.dtype.is_int or _fits(inner, None):
             continue
         bits = next((each for each in _LIMITS if _fits(inner, each)), _LIMITS[-1])
-        for each in read:
-            if each.dtype.is_int and not (each.dtype.bytes <= 4 and bits == _LIMITS[0]):
+        for each in _terms(inner):
+            if _is_read(each) and not (each.dtype.bytes <= 4 and bits == _LIMITS[0]):
                 yield Limit(each, bits, way)
 
 
@@ -171,6 +171,12 @@ def _terms(expr: Expr) -> Iterator[Expr]:
     if not isinstance(expr, Load | Call):
         for part in operands(expr):
             yield from _terms(part)
+
+
+def _is_read(expr: Expr) -> TypeGuard[Load | Cast]:
+    """Return whether an integer is read, or made of a float."""
+    made = isinstance(expr, Cast) and expr.operand.dtype.is_float
+    return expr.dtype.is_int and (isinstance(expr, Load) or made)
 
 
 def _range(dtype: DType) -> Interval:
@@ -189,15 +195,15 @@ def _fits(expr: Expr, bits: int | None) -> bool:
 
 def _span(expr: Expr, bits: int | None) -> Interval:
     match expr:
+        case _ if _is_read(expr):
+            own = _range(expr.dtype)
+            return own if bits is None else meet(own, (-(2**bits), 2**bits - 1))
         case Const(value=value):
             return (int(value), int(value))
-        case Load() | Cast() if not expr.dtype.is_int:
-            return ANYTHING
-        case Load(dtype=dtype):
-            own = _range(dtype)
-            return own if bits is None else meet(own, (-(2**bits), 2**bits - 1))
+        case Cast(operand=operand) if not operand.dtype.is_int:
+            return (0, 1)  # of a truth value
         case Cast(operand=operand, dtype=dtype):
-            inner, own = _span(operand, bits) if operand.dtype.is_int else ANYTHING, _range(dtype)
+            inner, own = _span(operand, bits), _range(dtype)
             return inner if meet(inner, own) == inner else own
         case Unary(op=op, operand=operand):
             return unary(op, _span(operand, bits))

@@ -235,3 +235,15 @@ def test_scalars_with_which_an_index_exceeds_64_bits():
         tc.TcError, match=r"'i \+ s' exceeds 64 bits\n.*\n  because: it is 9223372036854775808"
     ):
         function(x, 2**63 - 3)
+
+
+@pytest.mark.parametrize("name", ["float", "double"])
+def test_an_index_that_is_made_of_a_float(name):
+    function = tc.define(f"def f(int8(N) x, {name}(M) z) -> (y) {{ y(i) = x(int64(z(i)) + 1) }}").f
+    x, dtype = np.arange(9, dtype=np.int8), {"float": np.float32, "double": np.float64}[name]
+    assert function(x, np.array([3.5, -1], dtype)).tolist() == [4, 0]
+    for large in (9.2e18, 9.3e18, -1e30, np.nan, np.inf, 2.0**31):
+        with pytest.raises(DataError, match=r"'int64\(z\[i\]\)' is -?\d+: an index is computed of it"):
+            function(x, np.array([1, large], dtype))
+    truth = tc.define("def f(int8(N) x, bool(M) z) -> (y) { y(i) = x((z(i) ? 1 : 0) + 1) }").f
+    assert truth(x, np.array([True, False])).tolist() == [2, 1]
