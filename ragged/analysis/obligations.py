@@ -137,8 +137,9 @@ def divisions(expr: Expr, path: Expr | None = None) -> Iterator[Division]:
 
 
 _INDEX: Interval = (-(2**63), 2**63 - 1)
-_SIZE: Interval = (0, 2**32)
-"""What is taken for the value of a variable or a size: memory has room for no product of more."""
+_SIZE: Interval = (0, 2)
+"""What is taken for the value of a variable or a size: it may exceed what is read by something, and a product of sizes,
+which memory has room for, times a number of 32 bits exceeds nothing."""
 _LIMITS = (31, 20, 15, 7)
 
 
@@ -159,7 +160,7 @@ def _limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
     for inner, way in guarded_parts(expr, path):
         if not inner.dtype.is_int or _fits(inner, None):
             continue
-        bits = next((each for each in _LIMITS if _fits(inner, each)), _LIMITS[-1])
+        bits = next((each for each in _LIMITS if _fits(inner, each)), _LIMITS[0])
         for each in _terms(inner):
             if _is_read(each) and not (each.dtype.bytes <= 4 and bits == _LIMITS[0]):
                 yield Limit(each, bits, way)

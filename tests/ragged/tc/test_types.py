@@ -247,3 +247,11 @@ def test_an_index_that_is_made_of_a_float(name):
             function(x, np.array([1, large], dtype))
     truth = tc.define("def f(int8(N) x, bool(M) z) -> (y) { y(i) = x((z(i) ? 1 : 0) + 1) }").f
     assert truth(x, np.array([True, False])).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("name", ["int32", "int64"])
+def test_large_numbers_that_are_read_index_large_tensors(name):
+    text = f"def f(int8(N) x, {name}(M) z, int8(A,B,C) t) -> (y) {{ y(i) = x(z(i) - A * B * C * 65536 + 2 * i) }}"
+    function, dtype = tc.define(text).f, np.dtype(name)
+    x, t = np.arange(9, dtype=np.int8), np.zeros((8, 16, 128), np.int8)
+    assert function(x, np.array([2**30 + 3, 2**30 + 4], dtype), t).tolist() == [3, 6]
