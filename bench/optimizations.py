@@ -101,7 +101,7 @@ VARIANTS = (
         team=True,
     ),
     Variant("all", default_schedule, tuple(_LOOPS), team=True),
-    Variant("what words need in tables", _tabulated, tuple(_LOOPS), team=True),
+    Variant("lookup tables", _tabulated, tuple(_LOOPS), team=True),
 )
 """Each with what those before it have."""
 

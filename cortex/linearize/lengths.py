@@ -45,21 +45,28 @@ def _shapes(
 
 
 def check_order(nodes: int, structures: int, roots: npt.NDArray[Any], order: Values) -> None:
-    """Raise `DataError` unless results are taken of nodes that there are, by structures one behind another.
+    """Raise `DataError` unless each row of results is of a node, and structures have the rows one after another.
 
     `order` has `root_begin`, `rows`, `row_begin` and `row_keys`, as in `Linearized`.
     """
-    for name, places, count in (("roots", roots, len(roots)), ("rows", order["rows"], nodes)):
-        if np.shape(places) != (count,):
-            raise faults.other_shape(name, np.shape(places), (count,))
+    for name, places, wanted in (
+        ("roots", roots, (len(roots),)),
+        ("rows", order["rows"], (nodes,)),
+        ("root_begin", order["root_begin"], (structures + 1,)),
+        ("row_begin", order["row_begin"], (structures + 1,)),
+    ):
+        if not isinstance(places, np.ndarray) or places.dtype.kind not in "iu":
+            raise faults.order_broken(name, "is no array of integers")
+        if places.shape != wanted:
+            raise faults.other_shape(name, places.shape, wanted)
+    for name, places in (("roots", roots), ("rows", order["rows"])):
         outside = np.flatnonzero((places < 0) | (places >= nodes))
         if outside.size:
             raise faults.order_broken(name, f"has the node {places[outside[0]]}, of {nodes}")
     for name, end in (("root_begin", len(roots)), ("row_begin", nodes)):
         begin = order[name]
-        if np.shape(begin) != (structures + 1,):
-            raise faults.other_shape(name, np.shape(begin), (structures + 1,))
         if begin[0] != 0 or begin[-1] != end or (np.diff(begin) < 0).any():
             raise faults.order_broken(name, f"does not go from 0 up to {end}")
-    if len(order["row_keys"]) != nodes:
-        raise faults.other_shape("row_keys", (len(order["row_keys"]),), (nodes,))
+    keys = order["row_keys"]
+    if not isinstance(keys, list | np.ndarray) or len(keys) != nodes:
+        raise faults.order_broken("row_keys", f"is no list of {nodes} keys")

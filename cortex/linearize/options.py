@@ -19,8 +19,8 @@ def check_names(children: Names) -> Names:
     named = isinstance(names, tuple) and names and all(isinstance(name, str) and name for name in names)
     if not named or len(set(names)) < len(names):
         raise DataError(
-            f"linearize: children={children!r} names no attributes",
-            because='it is one name of a list of children, or a tuple with another name for each child: ("l", "r")',
+            f"linearize: children={children!r} names no attributes, or one twice",
+            because='it is one name of a list of children, or a tuple with a name for each child: ("l", "r")',
             fix='children="kids", or children=("left", "right")',
         )
     return children

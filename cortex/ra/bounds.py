@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,8 @@ class Lookup:
     """An index that may leave its dimension: `expr`, at dimension `axis` (of `extent` elements) of `read`.
 
     `reached` is the interval of the index as far as it is known. If the index is a payload plus a constant, `payload`
-    is the read of that payload and `allowed` the values of the payload for which the index stays inside.
+    is the read of that payload and `allowed` the values of the payload for which the index stays inside. `known` are
+    the intervals of payloads that branches leave.
     """
 
     site: ExprSite
@@ -35,6 +36,7 @@ class Lookup:
     reached: Interval
     payload: Read | None
     allowed: tuple[int, int]
+    known: Mapping[object, Interval]
 
     @property
     def default_may_reach(self) -> bool:
@@ -44,8 +46,10 @@ class Lookup:
         default = self.payload.tensor.default
         if default is None:
             return False
-        known = {value_key(self.payload): (default, default)}
-        return SiteFacts(self.site.node, known=known).allows(self.site.guards)
+        facts = SiteFacts(self.site.node, known=self.known)
+        low, high = facts.interval(self.payload)
+        known = {**self.known, value_key(self.payload): (default, default)}
+        return low <= default <= high and replace(facts, known=known).allows(self.site.guards)
 
 
 def lookups(analysis: CaseAnalysis) -> Iterator[Lookup]:
@@ -70,7 +74,8 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
     limit = most_children(analysis.recursion.structure)
     unknown = math.inf if limit is None else max(limit, analysis.most)
     most = unknown if analysis.most in cases else max(cases)
-    facts = SiteFacts(site.node, (min(cases), most), analysis.known(site.owner)).under(site.guards)
+    carried = analysis.known(site.owner)
+    facts = SiteFacts(site.node, (min(cases), most), carried).under(site.guards)
     if not facts.reachable:
         return
     for axis, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
@@ -83,7 +88,7 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
             # a guard may exclude numbers that are no index, as those of another table, but not negative ones
             low = -shift if within[0] < -shift else min(-shift, 0)
             high = extent - 1 - shift if within[1] > extent - 1 - shift else _largest(payload)
-            yield Lookup(site, read, axis, extent, index, reached, payload, (low, high))
+            yield Lookup(site, read, axis, extent, index, reached, payload, (low, high), carried)
 
 
 def _payload_plus(expr: Expr) -> tuple[Read | None, int]:

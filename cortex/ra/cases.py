@@ -110,7 +110,7 @@ def _known(body: Body, carried: Payloads) -> dict[object, Interval]:
 
 
 def _either(one: Payloads, other: Payloads) -> Payloads:
-    """Return what is known where the one or the other is."""
+    """Return the hull of both, for the payloads that both have."""
     return {tensor: hull((span, other[tensor])) for tensor, span in one.items() if tensor in other}
 
 

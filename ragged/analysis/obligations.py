@@ -1,6 +1,6 @@
 """What has to hold where an expression is evaluated: indices are inside of what they index, divisors are not zero.
 
-And indices, which proofs compute without an end, do not exceed their 64 bits.
+The arithmetic of indices stays within 64 bits as well: proofs compute with integers of any size.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import evaluated
-from ragged.ir.walk import operands
+from ragged.ir.walk import subexpressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,21 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """An obligation: where `path` holds, a number that is read stays within `bits`, so that no index exceeds its own.
+    """An obligation: where `path` holds, the result of `step`, integer arithmetic on data, is below 2 ** 62 in size."""
 
-    The ends are minus and plus 2 to the power of `bits`, without the latter. It is read as an integer, or made of a
-    float.
-    """
-
-    read: Load | Cast
-    bits: int
+    step: Expr
     path: Expr | None
+
+    @property
+    def result(self) -> Expr:
+        """The result in FLOAT64, which does not overflow."""
+        return _as_float(self.step)
 
     @property
     def condition(self) -> Expr:
         """The obligation as one expression."""
-        number = self.read if self.read.dtype is INDEX else Cast(INDEX, self.read)
-        return where(self.path, within(number, Const(-(2**self.bits)), Const(2**self.bits)))
+        size = Unary(UnaryOp.ABS, self.result)
+        return where(self.path, Binary(BinaryOp.LT, size, Const(2.0**62, DType.FLOAT64)))
 
 
 Obligation: TypeAlias = IndexObligation | Division | Limit
@@ -137,47 +137,54 @@ def divisions(expr: Expr, path: Expr | None = None) -> Iterator[Division]:
 
 
 _INDEX: Interval = (-(2**63), 2**63 - 1)
-_SIZE: Interval = (0, 2)
-"""What is taken for the value of a variable or a size: it may exceed what is read by something, and a product of sizes,
-which memory has room for, times a number of 32 bits exceeds nothing."""
-_LIMITS = (31, 20, 15, 7)
+_SIZE: Interval = (0, 2**31)
+"""The values that a variable or a size is taken to have, in the decision whether a check is needed."""
 
 
-def limits(expr: Expr, path: Expr | None = None) -> Iterator[Limit]:
-    """Yield limits of the numbers that are read, and of which indices and conditions around reads are computed.
+def limits(load: Load, path: Expr | None) -> Iterator[Limit]:
+    """Yield what keeps the arithmetic of a load's indices, and of the conditions in `path`, within 64 bits.
 
-    Numbers of 32 bits exceed no 64 in a sum or a product of two; those of 64 may in a sum with 1.
+    Arithmetic without data is left out, and so is what cannot exceed 64 bits: sums of numbers of 32 bits.
     """
-    for inner, way in guarded_parts(expr, path):
-        if isinstance(inner, Load):
-            for index in inner.indices:
-                yield from _limits(index, way)
-            if way is not None:
-                yield from _limits(way, None)
+    for index in load.indices:
+        yield from _limits(index, path)
+    if path is not None:
+        yield from _limits(path, None)
 
 
 def _limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
     for inner, way in guarded_parts(expr, path):
-        if not inner.dtype.is_int or _fits(inner, None):
-            continue
-        bits = next((each for each in _LIMITS if _fits(inner, each)), _LIMITS[0])
-        for each in _terms(inner):
-            if _is_read(each) and not (each.dtype.bytes <= 4 and bits == _LIMITS[0]):
-                yield Limit(each, bits, way)
+        if _is_step(inner) and any(map(_is_data, subexpressions(inner))):
+            low, high = _span(inner)
+            if low < _INDEX[0] or high > _INDEX[1]:
+                yield Limit(inner, way)
 
 
-def _terms(expr: Expr) -> Iterator[Expr]:
-    """Yield what an integer is computed of, but not the indices of what it reads."""
-    yield expr
-    if not isinstance(expr, Load | Call):
-        for part in operands(expr):
-            yield from _terms(part)
+def _is_step(expr: Expr) -> bool:
+    """Return whether an expression is integer arithmetic with a result that may be larger than its operands."""
+    match expr:
+        case Binary(op=BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL) | Unary(op=UnaryOp.NEG | UnaryOp.ABS):
+            return expr.dtype.is_int
+        case _:
+            return False
 
 
-def _is_read(expr: Expr) -> TypeGuard[Load | Cast]:
-    """Return whether an integer is read, or made of a float."""
-    made = isinstance(expr, Cast) and expr.operand.dtype.is_float
-    return expr.dtype.is_int and (isinstance(expr, Load) or made)
+def _is_data(expr: Expr) -> bool:
+    """Return whether an integer is read, or converted from a float."""
+    converted = isinstance(expr, Cast) and expr.operand.dtype.is_float
+    return expr.dtype.is_int and (isinstance(expr, Load) or converted)
+
+
+def _as_float(expr: Expr) -> Expr:
+    match expr:
+        case Const(value=value):
+            return Const(float(value), DType.FLOAT64)
+        case Binary(op=op, lhs=lhs, rhs=rhs) if _is_step(expr):
+            return Binary(op, _as_float(lhs), _as_float(rhs))
+        case Unary(op=op, operand=operand) if _is_step(expr):
+            return Unary(op, _as_float(operand))
+        case _:
+            return Cast(DType.FLOAT64, expr)
 
 
 def _range(dtype: DType) -> Interval:
@@ -186,31 +193,30 @@ def _range(dtype: DType) -> Interval:
     return (int(info.min), int(info.max))
 
 
-def _fits(expr: Expr, bits: int | None) -> bool:
-    """Return whether no step of an integer's arithmetic exceeds 64 bits where what is read has so many."""
-    return all(
-        _INDEX[0] <= low and high <= _INDEX[1]
-        for low, high in (_span(each, bits) for each in _terms(expr) if each.dtype.is_int)
-    )
-
-
-def _span(expr: Expr, bits: int | None) -> Interval:
+def _span(expr: Expr) -> Interval:
+    """Return an interval of an integer; operands are taken to be within 64 bits."""
     match expr:
-        case _ if _is_read(expr):
-            own = _range(expr.dtype)
-            return own if bits is None else meet(own, (-(2**bits), 2**bits - 1))
+        case _ if _is_data(expr):
+            return _range(expr.dtype)
         case Const(value=value):
             return (int(value), int(value))
         case Cast(operand=operand) if not operand.dtype.is_int:
             return (0, 1)  # of a truth value
         case Cast(operand=operand, dtype=dtype):
-            inner, own = _span(operand, bits), _range(dtype)
+            inner, own = _span(operand), _range(dtype)
             return inner if meet(inner, own) == inner else own
         case Unary(op=op, operand=operand):
-            return unary(op, _span(operand, bits))
+            return unary(op, _inside(operand))
         case Select(if_true=if_true, if_false=if_false):
-            return hull((_span(if_true, bits), _span(if_false, bits)))
+            return hull((_inside(if_true), _inside(if_false)))
+        case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs=lhs, rhs=rhs):
+            low, high = _inside(rhs)
+            return meet(_INDEX, binary(op, _inside(lhs), (max(low, 1), high) if low >= 0 else (low, high)))
         case Binary(op=op, lhs=lhs, rhs=rhs):
-            return binary(op, _span(lhs, bits), _span(rhs, bits))
+            return binary(op, _inside(lhs), _inside(rhs))
         case _:
             return _SIZE
+
+
+def _inside(expr: Expr) -> Interval:
+    return meet(_INDEX, _span(expr))

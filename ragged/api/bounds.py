@@ -177,11 +177,11 @@ class Bounds:
         if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
         seen: set[Expr] = set()
-        for limit in limits(value.expr, self._unpadded(tensor)):
-            if limit.condition not in seen:
-                seen.add(limit.condition)
-                yield _placed(check_of(limit, tensor.at), placed)
-        for _, access in self._accesses(value):
+        for load, access in self._accesses(value):
+            for limit in limits(load, access.path):  # what it reads is in bounds: checks are innermost first
+                if limit.condition not in seen:
+                    seen.add(limit.condition)
+                    yield _placed(check_of(limit, tensor.at), placed)
             if self._plain(tensor, access) or access.condition in seen or _implied(access):
                 continue
             seen.add(access.condition)

@@ -37,7 +37,7 @@ def stored_extent(tensor: RaggedTensor, position: int, decisions: ScheduleDecisi
 
 
 def stored(tensor: RaggedTensor, decisions: ScheduleDecisions, functions: Functions) -> PackedLayout:
-    """Return the layout of a tensor; `ScheduleError` where dimensions cannot be fused, or an extent not bounded."""
+    """Return the layout of a tensor; `ScheduleError` where dimensions cannot be fused."""
     dims = [
         (each.dim.var, functions.expr(stored_extent(tensor, position, decisions)))
         for position, each in enumerate(tensor.dims)
@@ -77,25 +77,20 @@ def _bulk(tensor: RaggedTensor, layout: PackedLayout, outer: int, inner: int, mu
 def _most(
     tensor: RaggedTensor, position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions
 ) -> Expr:
-    """Return an upper bound of a dimension's extent."""
+    """Return an upper bound of a dimension's extent: a number or a size if it has one, else the largest of all rows."""
     extent = dims[position][1]
     bounds = (
         [extent.lhs, extent.rhs] if isinstance(extent, Binary) and extent.op is BinaryOp.MIN else [extent]
     )
     for bound in sorted(bounds, key=lambda each: not isinstance(each, Const)):
-        used: list[int] = []
-        for place in reversed(range(position)):
-            needed = (bound, *(dims[other][1] for other in used))
-            if any(linear_uses(each, dims[place][0]) for each in needed):
-                used.insert(0, place)
-        if not used:
+        if not any(linear_uses(bound, var) for var, _ in dims[:position]):
             return bound
-        return functions.tables.largest([dims[place] for place in used], bound)
-    raise ScheduleError(
-        f"compute_at: '{tensor.name}' has no bound in dimension '{tensor.dims[position].dim.name}'",
-        because=f"{expr_text(extent)} depends on a dimension that varies itself",
-        fix=f"ragged.minimum(..., number) as its extent, or leave '{tensor.name}' a nest of its own",
-    )
+    used: list[int] = []
+    for place in reversed(range(position)):
+        needed = (extent, *(dims[other][1] for other in used))
+        if any(linear_uses(each, dims[place][0]) for each in needed):
+            used.insert(0, place)
+    return functions.tables.largest([dims[place] for place in used], extent)
 
 
 def linear_uses(extent: Expr, var: Var) -> bool:

@@ -53,8 +53,7 @@ class ScheduleOptions:
             a worker's second cache. None: 12 (8 on a matrix unit), or fewer where so many rows read as many bytes as
             the matrices have.
         replicate_rows: whether each worker recomputes cheap producer rows to remove a barrier.
-        rolling_buffers: whether temporaries of a level hold the rows of the longest level instead of all rows, where
-            that adds no barrier.
+        rolling_buffers: whether temporaries of a level hold the rows of the longest level instead of all rows.
         gather_block_rows: rows per worker of an outermost loop that are gathered (copied) together before use.
         fuse_nests: whether dense nests that follow each other are fused at their common outer loops.
         per_node_matrices: whether contractions of parameter matrices with a row's own matrix use the layouts, fused

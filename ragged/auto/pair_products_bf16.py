@@ -36,18 +36,15 @@ class PairProductsBf16:
             UserError: it has sums of products with a matrix of parameters, and none of them can.
         """
         schedule = LoopSchedule(program, trusted=True)
-        known = [contraction.update for contraction in contractions(program)]
-        legal, kept = list[Label](), dict[Label, str]()
-        for update in dict.fromkeys((*known, *_products(program))):
+        legal, refused = list[Label](), dict[Label, str]()
+        for contraction in contractions(program):
             try:
-                if update not in known:
-                    raise ScheduleError(
-                        "", because="it is no sum over one axis, or an extent around it is a size"
-                    )
-                pair_products(program, (update,))
-                legal.append(update)
+                pair_products(program, (contraction.update,))
+                legal.append(contraction.update)
             except ScheduleError as refusal:
-                kept[update] = refusal.because or refusal.what
+                refused[contraction.update] = refusal.because or refusal.what
+        other = "it is no sum over one axis, or an extent around it is a size"
+        kept = {each: refused.get(each, other) for each in _products(program) if each not in legal}
         if kept and not legal:
             name, because = next(iter(kept.items()))
             raise UserError(

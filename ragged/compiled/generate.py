@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from sys import getrecursionlimit
 
 from ragged.codegen.build import Generated, generate_together
 from ragged.codegen.cuda.kernel import CudaKernel, cuda_kernel
@@ -44,15 +45,16 @@ def generate_kernel(
 
     Raises:
         UserError: the target is not known, or no code can be generated or linked for it.
-        ModelError: statements are nested too deeply.
+        ModelError: expressions or statements are nested more deeply than Python's limit on recursion allows.
     """
     try:
         return _generate_kernel(programs, passes, target, listings)
     except RecursionError:
         raise ModelError(
-            f"'{programs[0].name}' cannot be compiled: statements are nested too deeply",
-            because="each temporary stands in those that are computed before it",
-            fix="fewer operators in a node, or fewer heights in a step of an unrolled recursion",
+            f"'{programs[0].name}' cannot be compiled: something is nested too deeply",
+            because=f"Python's limit on recursion, {getrecursionlimit()}, is reached",
+            fix="fewer operators in a node, fewer heights in a step of an unrolled recursion, or "
+            "sys.setrecursionlimit with a larger number",
         ) from None
 
 

@@ -114,9 +114,9 @@ def _folded(
 
 
 def fuse_rows(s: RaggedSchedule, *tensors: RaggedTensor) -> None:
-    """Make one loop over all rows of each tensor's batch, so that workers have as many of them each.
+    """Fuse the loops over the batch and over the rows of each tensor, so that workers have equal numbers of rows.
 
-    Where something else is computed between the two loops they stay as they are.
+    The loops stay as they are where `fuse_loops` refuses: something else is computed between them.
     """
     for tensor in tensors:
         with suppress(ScheduleError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.obligations import Division, IndexObligation, Limit, Obligation, element, obligations
 from ragged.errors import Location
-from ragged.ir.expr import Const, Expr, Load, Ref, Unary, Var
+from ragged.ir.expr import Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
@@ -49,13 +49,8 @@ def check_of(needed: Obligation, at: Location | None) -> Check:
         message = f"'{expr_text(needed.expr)}' divides by {{0}}"
         return Check(Label("divisor"), needed.condition, message, (needed.divisor,), at)
     if isinstance(needed, Limit):
-        read = needed.read
-        places = read.indices if isinstance(read, Load) else ()
-        name = f"'{read.buffer.name}'" if isinstance(read, Load) else f"'{expr_text(read)}'"
-        shown = ", ".join(f"{{{number}}}" for number in range(len(places)))
-        message = f"{name}[{shown}] is {{{len(places)}}}" if places else f"{name} is {{0}}"
-        message += f": an index is computed of it, in at most {needed.bits + 1} bits"
-        return Check(Label("limit"), needed.condition, message, (*places, read), at)
+        message = f"'{expr_text(needed.step)}' is {{0}}, and indices are below 2 ** 62"
+        return Check(Label("limit"), needed.condition, message, (needed.result,), at)
     message, witness = index_message(needed.what, needed.position, needed.index, needed.extent)
     return Check(Label(f"{needed.what}.bound{needed.position}"), needed.condition, message, witness, at)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ragged.arith.affine import Bounds
 from ragged.ir.expr import Binary, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import reads_memory, subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
@@ -18,9 +18,6 @@ from ragged.tc.prove import AccessCheck, Outcome, check_accesses
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices
 from ragged.tc.refusals import empty, no_range, outside
 from ragged.tc.size_text import COMPARED, size_text
-
-_LARGE = 2**31
-"""With scalars below it, and sizes that memory has room for, no index exceeds 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class AnalysedFunction:
                     raise empty(statement, var, sizes, self.function)
         for size_check in self.size_checks:
             _require(size_check, sizes)
-        if any(not -_LARGE <= sizes[var] < _LARGE for var in self.function.scalars.values()):
+        if self.function.scalars:
             for each in self.checks:
                 _require_bits(each, self._intervals(each, sizes))
         for each in self.checks:
@@ -152,17 +149,21 @@ def _refuse_constants(found: AnalysedFunction) -> None:
 
 
 def _require_bits(check: AccessCheck, intervals: Mapping[Var, Bounds]) -> None:
-    """Refuse sizes and scalars with which an index, or the condition that keeps it inside, exceeds 64 bits."""
+    """Refuse scalars with which an index, or the condition that keeps it inside, exceeds 64 bits.
+
+    What is computed of data has a check in the kernel, which takes scalars for numbers of 32 bits.
+    """
     condition = check.access.condition
     for root in (check.access.index, *(() if condition is None else (condition,))):
+        bits = 31 if reads_memory(root) else 63
         for part in subexpressions(root):
             found = interval_of(part, intervals) if part.dtype.is_int else None
-            if found is not None and not (found[0] >= -(2**63) and found[1] < 2**63):
+            if found is not None and not (found[0] >= -(2**bits) and found[1] < 2**bits):
                 raise TcError(
                     "range",
-                    f"'{size_text(part)}' exceeds 64 bits",
+                    f"'{size_text(part)}' exceeds {bits + 1} bits",
                     at=check.access.load.at,
-                    because=f"it is {found[0] if found[0] < -(2**63) else found[1]} for the scalars of this call",
+                    because=f"it is {found[0] if found[0] < -(2**bits) else found[1]} for the scalars of this call",
                 )
 
 

@@ -108,7 +108,8 @@ def _pow(x: Expr, y: Expr) -> Expr:
         _eq(_floor(y), y), ir.Select(odd, _neg(size), size), _div(_sub(x, x), zero)
     )  # not a number, as C has it, nor is its derivative
     value = ir.Select(_lt(x, zero), negative, size)
-    # to the power of 0 anything is 1; where its logarithm is finite `value` is, and has the derivative
+    # To the power of 0 anything is 1. Where the logarithm is finite, so is `value`, which has the derivative by y. A
+    # comparison that is negated would be `!=`, which TVM's vectors answer otherwise for NaN.
     finite = ir.Select(_eq(_mul(logarithm, zero), zero), _number(x, 1.0), zero)
     return ir.Select(both(_eq(y, zero), _eq(finite, zero)), _number(x, 1.0), value)
 

@@ -88,6 +88,14 @@ def test_branches_look_up_what_their_conditions_allow(three_kinds, scheduled, op
             function(cortex.Node(kind=outside, mode=0))
 
 
+def test_a_branch_keeps_a_default_from_a_table():
+    word, table = ra.node_input("word", dtype="int32", default=-1), ra.input_tensor("table", (5, H))
+    given = ra.compute((N, H), lambda n, i: table[word[n], i])
+    none = ra.compute((N, H), lambda n, i: 0.25)
+    chosen = ra.if_then_else((N, H), lambda n, i: (word[n] >= 0, given, none))
+    agree(model_of(lambda n, i: chosen[n, i]), [cortex.Node([cortex.Node(word=4), cortex.Node()])])
+
+
 def test_what_a_branch_chooses_by_a_payload_is_computed_nowhere_else(three_kinds):
     with pytest.raises(ScheduleError, match="nothing to hoist"):
         steps("dynamic_batch", "hoist_inputs")(three_kinds)

@@ -32,13 +32,15 @@ EXCHANGED = {
     ".payloads": (TREE, 1, {"payloads": {}}),
     ".rows": (TREE, 1, {"rows": np.zeros(2, np.int32)}),
     ".row_begin": (TREE, 1, {"row_begin": np.zeros(3, np.int32)}),
-    ".row_keys": (TREE, 1, {"row_keys": [1, 2]}),
 }
 ORDERS = {  # of ((1, 2), 3)
     "order_broken.roots": {"roots": np.int32([5])},
     "order_broken.rows": {"rows": np.int32([3, 4, -1, 2, 0])},
     "order_broken.row_begin": {"row_begin": np.int32([0, 4])},
     "order_broken.root_begin": {"root_begin": np.int32([1, 1])},
+    "order_broken.kind": {"rows": [3, 4, 1, 2, 0]},
+    "order_broken.floats": {"row_begin": np.float64([0, 5])},
+    "order_broken.keys": {"row_keys": None},
     "nothing_to_replace": {"word": np.int32([1, 2, 3, 4, 5])},
 }
 RECYCLED = replace(BINARY, recycled=True)

@@ -88,7 +88,7 @@ def other_shape(name: str, found: tuple[int, ...] | None, wanted: tuple[int, ...
 
 
 def order_broken(name: str, what: str) -> DataError:
-    """What says where the caller's nodes are was changed since."""
+    """An array that gives the order of results was exchanged."""
     return DataError(
         f"linearize: `{name}` of the linearized batch {what}",
         because="it was exchanged after the batch was linearized",

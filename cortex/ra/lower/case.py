@@ -235,8 +235,8 @@ class Case:
         """Yield the atomic conditions that select which computes a tensor depends on in this case.
 
         A branch of `where` that reads a compute selects as `if_then_else` does: the compute may be undefined, and have
-        no buffer, at nodes of the other branch. Conditions on payloads do not count: a compute is defined whatever
-        their value.
+        no buffer, at nodes of the other branch. Conditions of `where` on payloads do not count: the computes that its
+        branches read are defined whatever their value.
         """
         match tensor:
             case IfThenElse(condition=condition):

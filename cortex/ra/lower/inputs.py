@@ -66,7 +66,7 @@ def alone(model: Model, but: Collection[ModelTensor] = ()) -> set[ModelTensor]:
 
 
 def chosen_by_payload(model: Model) -> dict[ModelTensor, NodeInput]:
-    """Return the computes that read a payload by which branches choose them, and this payload."""
+    """Return the computes that a branch on a payload chooses and that read this payload, with the payload."""
     carried = CaseAnalysis(model).carried
     return {
         body: expr.tensor

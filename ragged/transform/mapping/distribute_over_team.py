@@ -123,7 +123,7 @@ class _ShareOverTeam(Share):
         return self._bind_rows(self._by_rows(loop.extent), row, rows, share)
 
     def _bind_rows(self, by_rows: Expr, row: Var, rows: Var, share: Stmt) -> Stmt:
-        """Bind which of how many shares of the rows a worker has."""
+        """Bind the number of a worker's share of the rows, and the number of shares."""
         share = Let(rows, Select(by_rows, self.workers, ONE), share)
         return Let(row, Select(by_rows, Ref(self.worker), Const(0)), share)
 

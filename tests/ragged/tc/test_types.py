@@ -199,20 +199,63 @@ def test_a_tensor_of_which_a_part_is_written_again_keeps_its_type(schedule):
 
 
 LARGE = [2**63 - 1, 2**62, -(2**63), 2**31, -(2**31) - 1]
+BEYOND = r"is -?\d.*, and indices are below 2 \*\* 62|is outside \[0, "
 
 
-@pytest.mark.parametrize("index", ["z(i) * 2", "z(i) + 1", "2 - z(i)", "z(i) * z(i)", "min(z(i), N) + 4"])
+@pytest.mark.parametrize(
+    "index", ["z(i) * 2", "z(i) + 1", "2 - z(i)", "z(i) * z(i)", "min(z(i), N) + 4", "-z(i)"]
+)
 def test_no_index_exceeds_64_bits(index):
-    """Arithmetic on what is read may: proofs compute without an end, and LLVM takes it that none is reached."""
+    """Arithmetic on data may: proofs compute with integers of any size, and LLVM takes it that none overflows."""
     function = tc.define(f"def f(int8(N) x, int64(M) z) -> (y) {{ y(i) = x({index}) }}").f
-    x = np.arange(9, dtype=np.int8)
+    x, some = np.arange(9, dtype=np.int8), np.array([0] if index == "-z(i)" else [1, 2])
     for large in LARGE:
-        with pytest.raises(
-            DataError, match=r"'z'\[1\] is -?\d+: an index is computed of it, in at most|outside"
-        ):
-            function(x, np.array([1, large]))
+        with pytest.raises(DataError, match=BEYOND):
+            function(x, np.array([0, large]))
     narrow = tc.define(f"def f(int8(N) x, int32(M) z) -> (y) {{ y(i) = x({index}) }}").f
-    assert function(x, np.array([1, 2])).tolist() == narrow(x, np.array([1, 2], np.int32)).tolist()
+    assert function(x, some).tolist() == narrow(x, some.astype(np.int32)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("index", "inputs"),
+    [
+        ("a(i) * a(i) * a(i) * a(i)", {"a": np.full(2, 2**16, np.int32)}),
+        ("a(i) * a(i)", {"a": np.full(2, 2**32 - 1, np.uint32)}),
+        ("a(i) * 4611686018427387904", {"a": np.full(2, 4, np.int32)}),
+        ("a(i) * b(i) * c(i) * d(i) * 65536", {name: np.full(2, 2**12, np.int16) for name in "abcd"}),
+    ],
+)
+def test_products_of_narrow_numbers_wrap_to_no_index(index, inputs):
+    """Each is a multiple of 2 ** 64, or close to one."""
+    types = ", ".join(f"{array.dtype.name}(M) {name}" for name, array in inputs.items())
+    function = tc.define(f"def f(int8(N) x, {types}) -> (y) {{ y(i) = x({index}) }}").f
+    with pytest.raises(DataError, match=BEYOND):
+        function(np.arange(9, dtype=np.int8), *inputs.values())
+
+
+@pytest.mark.parametrize(
+    "index", ["z(i) % N", "z(i) / (N * 1000000)", "(key(i) == 5 ? z(i) : 0) % 9 + 0", "z(i) % 8 + 1"]
+)
+def test_large_numbers_that_are_made_small_are_indices(index):
+    function = tc.define(f"def f(int8(N) x, int64(M) z, int64(M) key) -> (y) {{ y(i) = x({index}) }}").f
+    x, z, key = np.arange(9, dtype=np.int8), np.array([7_000_000, 2**40, 3]), np.array([2**50, 5, 5])
+    z = np.minimum(z, 8_000_000) if "/" in index else z
+    where = {
+        "z(i) % N": z % 9,
+        "z(i) / (N * 1000000)": z // 9_000_000,
+        "(key(i) == 5 ? z(i) : 0) % 9 + 0": np.where(key == 5, z, 0) % 9,
+        "z(i) % 8 + 1": z % 8 + 1,
+    }[index]
+    assert function(x, z, key).tolist() == where.tolist()
+
+
+def test_what_is_read_on_the_way_to_an_index_is_in_bounds_first():
+    function = tc.define("def f(int8(N) x, int64(M) z, int32(K) y) -> (o) { o(i) = x(z(y(i)) + 1) }").f
+    x, z = np.arange(9, dtype=np.int8), np.array([1, 7])
+    assert function(x, z, np.array([1, 0, 1], np.int32)).tolist() == [8, 2, 8]
+    for outside in (2, -1, 2**31 - 1):
+        with pytest.raises(DataError, match=rf"index {outside} of dimension 0 of 'z' is outside \[0, 2\)"):
+            function(x, z, np.array([1, outside], np.int32))
 
 
 def test_no_condition_that_keeps_an_index_inside_exceeds_64_bits():
@@ -220,7 +263,7 @@ def test_no_condition_that_keeps_an_index_inside_exceeds_64_bits():
     x = np.arange(9, dtype=np.int8)
     function = tc.define(text).f
     assert function(x, np.array([5, 8, -(2**63)])).tolist() == [6, 7, 7]
-    with pytest.raises(DataError, match=r"'z'\[0\] is 9223372036854775807: an index is computed of it"):
+    with pytest.raises(DataError, match=r"'z\[i\] \+ 1' is 9.22.*, and indices are below"):
         function(x, np.array([2**63 - 1]))
     chosen = tc.define("def f(int64(M) z) -> (y) { y(i) = z(i) + 1 < z(i) ? 1 : 0 }").f
     assert chosen(np.array([3])).tolist() == [0]  # of values alone there is no limit
@@ -235,15 +278,24 @@ def test_scalars_with_which_an_index_exceeds_64_bits():
         tc.TcError, match=r"'i \+ s' exceeds 64 bits\n.*\n  because: it is 9223372036854775808"
     ):
         function(x, 2**63 - 3)
+    text = "def f(int8(N) x, int64 s, int64 t) -> (y) { y(i) = i*s*t >= 0 && i*s*t < N ? x(i*s*t) : 7 where i in 0:5 }"
+    product, most = tc.define(text).f, 2**31 - 1
+    assert product(x, 1, 2).tolist() == [0, 2, 4, 6, 8]
+    with pytest.raises(tc.TcError, match="exceeds 64 bits"):
+        product(x, most, most)
+    data = tc.define("def f(int8(N) x, int32(M) z, int64 s) -> (y) { y(i) = x(z(i) * s) }").f
+    assert data(x, np.array([1, 2], np.int32), 4).tolist() == [4, 8]
+    with pytest.raises(tc.TcError, match="'s' exceeds 32 bits"):
+        data(x, np.array([1, 2], np.int32), 2**40)
 
 
 @pytest.mark.parametrize("name", ["float", "double"])
-def test_an_index_that_is_made_of_a_float(name):
+def test_an_index_that_is_converted_from_a_float(name):
     function = tc.define(f"def f(int8(N) x, {name}(M) z) -> (y) {{ y(i) = x(int64(z(i)) + 1) }}").f
     x, dtype = np.arange(9, dtype=np.int8), {"float": np.float32, "double": np.float64}[name]
     assert function(x, np.array([3.5, -1], dtype)).tolist() == [4, 0]
     for large in (9.2e18, 9.3e18, -1e30, np.nan, np.inf, 2.0**31):
-        with pytest.raises(DataError, match=r"'int64\(z\[i\]\)' is -?\d+: an index is computed of it"):
+        with pytest.raises(DataError, match=r"'int64\(z\[i\]\) \+ 1' is |is outside"):
             function(x, np.array([1, large], dtype))
     truth = tc.define("def f(int8(N) x, bool(M) z) -> (y) { y(i) = x((z(i) ? 1 : 0) + 1) }").f
     assert truth(x, np.array([True, False])).tolist() == [2, 1]
