@@ -141,18 +141,13 @@ _SIZE: Interval = (0, 2**31)
 """The values that a variable or a size is taken to have, in the decision whether a check is needed."""
 
 
-def limits(load: Load, path: Expr | None) -> Iterator[Limit]:
-    """Yield what keeps the arithmetic of a load's indices, and of the conditions in `path`, within 64 bits.
+def limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
+    """Yield what keeps the arithmetic of an index, or of a condition around a read, within 64 bits where `path` holds.
 
     Arithmetic without data is left out, and so is what cannot exceed 64 bits: sums of numbers of 32 bits.
     """
-    for index in load.indices:
-        yield from _limits(index, path)
-    if path is not None:
-        yield from _limits(path, None)
-
-
-def _limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
+    if not any(map(_is_step, subexpressions(expr))):
+        return
     for inner, way in guarded_parts(expr, path):
         if _is_step(inner) and any(map(_is_data, subexpressions(inner))):
             low, high = _span(inner)

@@ -177,8 +177,15 @@ class Bounds:
         if self.decisions.is_padded(tensor):
             value = Value(self.guarded(tensor, value), value.sources)
         seen: set[Expr] = set()
-        for load, access in self._accesses(value):
-            for limit in limits(load, access.path):  # what it reads is in bounds: checks are innermost first
+        paths: set[Expr] = set()
+        for _, access in self._accesses(value):
+            found = list(
+                limits(access.index, access.path)
+            )  # what it reads is in bounds: checks are innermost first
+            if access.path is not None and access.path not in paths:
+                paths.add(access.path)
+                found = [*limits(access.path, None), *found]
+            for limit in found:
                 if limit.condition not in seen:
                     seen.add(limit.condition)
                     yield _placed(check_of(limit, tensor.at), placed)
