@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from ragged.analysis.obligations import divisions, guarded_parts, limits, where
 from ragged.api.functions_of import Functions
@@ -179,12 +180,11 @@ class Bounds:
         seen: set[Expr] = set()
         paths: set[Expr] = set()
         for _, access in self._accesses(value):
-            found = list(
-                limits(access.index, access.path)
-            )  # what it reads is in bounds: checks are innermost first
+            # What is read here is in bounds: accesses are innermost first.
+            found = limits(access.index, access.path)
             if access.path is not None and access.path not in paths:
                 paths.add(access.path)
-                found = [*limits(access.path, None), *found]
+                found = chain(limits(access.path, None), found)
             for limit in found:
                 if limit.condition not in seen:
                     seen.add(limit.condition)

@@ -82,14 +82,12 @@ def checked_padding(padding: Sequence[int] | None, dims: int) -> Padding:
 def checked_size(extents: Extents, padding: Padding) -> int:
     """Return the number of stored elements; `DataError` if their bytes could not be counted."""
     stored = stored_extents(extents, padding)
-    if not any(isinstance(extent, Lengths) for extent in stored):
-        size = prod(dense_shape(stored))
-        if size >= _COUNTABLE:
-            raise faults.too_large(float(size))
-        return size
-    if prod(dense_shape(stored)) >= _COUNTABLE and (estimate := starts(stored, np.float64)[-1]) >= _COUNTABLE:
-        raise faults.too_large(float(estimate))
-    return int(starts(stored)[-1])
+    dense, varies = prod(dense_shape(stored)), any(isinstance(extent, Lengths) for extent in stored)
+    if dense >= _COUNTABLE:
+        estimate = float(starts(stored, np.float64)[-1]) if varies else float(dense)
+        if estimate >= _COUNTABLE:
+            raise faults.too_large(estimate)
+    return int(starts(stored)[-1]) if varies else dense
 
 
 def shape_of(extents: Extents) -> tuple[int | None, ...]:
