@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
 
-import numpy as np
-
-from ragged.arith.intervals import Interval, binary, hull, meet, unary
+from ragged.arith.intervals import Interval, binary, converted, hull, meet, unary
 from ragged.ir.build import both, within
-from ragged.ir.dtype import INDEX, DType
+from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
@@ -182,24 +180,17 @@ def _as_float(expr: Expr) -> Expr:
             return Cast(DType.FLOAT64, expr)
 
 
-def _range(dtype: DType) -> Interval:
-    """Return the least and the largest number of a type of integers, as programs compute with them."""
-    info = np.iinfo((INDEX if dtype is DType.UINT64 else dtype).value)
-    return (int(info.min), int(info.max))
-
-
 def _span(expr: Expr) -> Interval:
     """Return an interval of an integer; operands are taken to be within 64 bits."""
     match expr:
         case _ if _is_data(expr):
-            return _range(expr.dtype)
+            return expr.dtype.limits
         case Const(value=value):
             return (int(value), int(value))
         case Cast(operand=operand) if not operand.dtype.is_int:
             return (0, 1)  # of a truth value
         case Cast(operand=operand, dtype=dtype):
-            inner, own = _span(operand), _range(dtype)
-            return inner if meet(inner, own) == inner else own
+            return converted(dtype, _span(operand))
         case Unary(op=op, operand=operand):
             return unary(op, _inside(operand))
         case Select(if_true=if_true, if_false=if_false):

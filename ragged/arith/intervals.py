@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from ragged.ir.dtype import DType
 from ragged.ir.elementwise import Elementwise
 from ragged.ir.ops import BinaryOp, UnaryOp
 
@@ -65,6 +66,19 @@ def compare(op: BinaryOp, a: Interval, b: Interval) -> bool | None:
             return equal if op is BinaryOp.EQ or equal is None else not equal
         case _:
             return None
+
+
+def converted(dtype: DType, a: Interval) -> Interval:
+    """Return an interval of integers of this one as numbers of a type of integers, which keeps their last bits."""
+    least, greatest = dtype.limits
+    values = greatest - least + 1
+    if (
+        not (math.isfinite(a[0]) and math.isfinite(a[1]))
+        or (a[0] - least) // values != (a[1] - least) // values
+    ):
+        return least, greatest
+    past = (a[0] - least) // values * values
+    return a[0] - past, a[1] - past
 
 
 def unary(op: UnaryOp | Elementwise, a: Interval) -> Interval:

@@ -57,6 +57,12 @@ class DType(Enum):
         return self in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
 
     @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest number of a type of integers, as programs compute with them."""
+        info = np.iinfo((INDEX if self is DType.UINT64 else self).value)
+        return int(info.min), int(info.max)
+
+    @property
     def computed(self) -> DType:
         """The type that its elements are computed in: INT64 for integers, FLOAT32 for 16-bit floats, else itself."""
         if self.is_int:

@@ -204,10 +204,12 @@ class Translator:
             return operand if target is DType.BOOL else z3.If(operand, self.int(1), self.int(0))
         if target is DType.BOOL:
             return operand != 0
-        if target.bytes >= source.bytes:
+        (low, high), (least, greatest) = source.limits, target.limits
+        if least <= low and high <= greatest:
             return operand
-        kept, half = self._constant("cast", target), 1 << 8 * target.bytes - 1
-        self.known.append(z3.Implies(z3.And(operand >= -half, operand < half), kept == operand))
+        kept = self._constant("cast", target)
+        self.known += [kept >= least, kept <= greatest]
+        self.known.append(z3.Implies(z3.And(operand >= least, operand <= greatest), kept == operand))
         return kept
 
     def _anything(self, expr: Expr, scope: Scope | None) -> Term:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 
 from ragged.arith.affine import Bounds, affine
-from ragged.arith.intervals import ANYTHING, Interval, binary, compare, hull, unary
+from ragged.arith.intervals import ANYTHING, Interval, binary, compare, converted, hull, unary
 from ragged.ir.expr import Binary, Cast, Const, Expr, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 
@@ -33,8 +33,8 @@ def _term(expr: Expr, intervals: Mapping[Var, Bounds]) -> Bounds | None:
     match expr:
         case Ref(var=var):
             return intervals.get(var)
-        case Cast(operand=operand) if operand.dtype.is_int:
-            return interval_of(operand, intervals)
+        case Cast(dtype=dtype, operand=operand) if dtype.is_int and operand.dtype.is_int:
+            low, high = converted(dtype, of(operand))
         case Unary(op=op, operand=operand):
             low, high = unary(op, of(operand))
         case Select(condition=condition, if_true=if_true, if_false=if_false):

@@ -344,6 +344,37 @@ def test_a_cast_drops_bits():
     assert PROVER.prove(op(BinaryOp.EQ, narrow, ROW), loops=[(ROW, Const(2**31))]) == Proof(frozenset())
 
 
+@pytest.mark.parametrize(
+    ("types", "first", "last"),
+    [
+        (["uint8"], 0, 255),
+        (["int8"], -128, 127),
+        (["uint8", "int8"], -128, 127),
+        (["int8", "uint8"], 0, 255),
+        (["int8", "uint16"], 0, 2**16 - 1),
+        (["uint8", "int16"], 0, 255),
+        (["uint32"], 0, 2**32 - 1),
+    ],
+)
+def test_a_cast_has_the_limits_of_its_type(types, first, last):
+    """And is no other number where its operand is within them: what is proven holds for each `v + begin`."""
+    for begin in (-2, -1, 0):
+        v, extent = Var("v"), 4
+        numbers = np.arange(begin, begin + extent)
+        narrow: Expr = add(Ref(v), begin)
+        for name in types:
+            narrow, numbers = Cast(DType(name), narrow), numbers.astype(name)
+        narrow = Cast(DType.INT64, narrow)
+
+        def proven(goal: Expr, extent=extent, v=v) -> bool:
+            return isinstance(PROVER.prove(goal, loops=[(v, Const(extent))]), Proof)
+
+        assert proven(op(BinaryOp.GE, narrow, first)) and proven(op(BinaryOp.LE, narrow, last))
+        for limit in (first, 0, extent, last):
+            assert not proven(op(BinaryOp.LT, narrow, limit)) or (numbers.astype(np.int64) < limit).all()
+        assert proven(op(BinaryOp.EQ, narrow, add(Ref(v), begin))) == (begin == 0 or types == ["int8"])
+
+
 # --- soundness ----------------------------------------------------------------------------------------------
 
 integers = st.integers(-3, 6)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ragged.arith.intervals import binary, bound, compare, hull, meet, unary
+from ragged.arith.intervals import binary, bound, compare, converted, hull, meet, unary
+from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 NUMBERS = st.integers(-9, 9)
@@ -52,6 +54,19 @@ def test_negations_and_absolute_values(drawn):
     for op, value in ((UnaryOp.NEG, -x), (UnaryOp.ABS, abs(x))):
         low, high = unary(op, a)
         assert low <= value <= high
+
+
+@given(
+    st.sampled_from([each for each in DType if each.is_int]),
+    st.integers(-(2**40), 2**40),
+    st.integers(0, 300),
+)
+def test_conversions_keep_the_last_bits(dtype, low, more):
+    numbers = np.arange(low, low + more + 1).astype(dtype.value).astype(np.int64)
+    least, greatest = converted(dtype, (low, low + more))
+    assert (least, greatest) in ((numbers.min(), numbers.max()), dtype.limits)
+    assert least <= numbers.min() and numbers.max() <= greatest
+    assert converted(dtype, (low, math.inf)) == dtype.limits
 
 
 @given(st.sampled_from(list(ARITHMETIC)), NUMBERS, st.integers(1, 9))

@@ -204,6 +204,20 @@ def test_a_read_that_stands_in_a_function_of_numbers_many_times_bounds_once(call
     assert domains(f"def f(float(N) x) -> (y) {{ y(i) = {call} }}", N=3) == {"y": ((0, 3),)}
 
 
+def test_casts_of_indices_keep_their_last_bits():
+    read = "def f(float(N) x) -> (y) {{ y(i) = x({}) where i in 0:N }}"
+    wrapping = read.format("int32(uint8(i - 2)) + 2")
+    with pytest.raises(TcError) as caught:
+        domains(wrapping, N=16)
+    assert caught.value.example == "N = 16: i = 0 reads x(256), and dimension 0 is 0:16"
+    assert domains(wrapping, N=258) == {"y": ((0, 258),)}
+    assert domains(read.format("uint8(i)"), N=300) == {"y": ((0, 300),)}
+    with pytest.raises(TcError, match=r"x\(int8\(i\)\) is out of bounds"):
+        domains(read.format("int8(i)"), N=300)
+    with pytest.raises(TcError, match=r"out of bounds"):
+        domains("def f(float(16) x) -> (y) { y(i) = x(int32(uint8(i - 2)) + 2) where i in 0:16 }")
+
+
 # --- refusals ----------------------------------------------------------------------------------------------
 
 REFUSED = [
