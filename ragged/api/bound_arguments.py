@@ -39,7 +39,7 @@ from ragged.runtime.sizes import Shape, shapes_of
 
 Array = npt.NDArray[Any]
 CACHED_BATCHES, CACHED_SHAPES = 8, 512
-"""The number of batches of lengths with cached tables, and of shapes of functions that have no lengths."""
+"""How many of the last batches of lengths have cached tables, and how many shapes of functions without lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,12 @@ class PreludeCache:
         if found is None:
             found = self.compute(read())
             self._cache[key] = found
+        try:  # another thread may be faster
+            self._cache.move_to_end(key)
             while len(self._cache) > self._most:
-                try:
-                    self._cache.popitem(last=False)
-                except KeyError:  # another thread was faster
-                    break
+                self._cache.popitem(last=False)
+        except KeyError:
+            pass
         return found
 
     def compute(self, inputs: InputLengths) -> BoundArguments:

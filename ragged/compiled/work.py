@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ragged.arith.fold import ONE, ZERO, plus, times
+from ragged.arith.fold import ONE, ZERO, at_least_zero, plus, times
 from ragged.compiled.operations import cost, flops
 from ragged.ir.dtype import INDEX
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Label, Let, Reduce, Stmt, Store, block
@@ -70,7 +69,7 @@ def _count(term: _Term, found: Buffer) -> Stmt:
         if var in variables(count, *(inner for _, inner in needed)):
             needed.insert(0, (var, extent))
         else:
-            count = times(_at_least_zero(extent), count)
+            count = times(at_least_zero(extent), count)
     own = Var("count")
     added = (
         _store(found, k, plus(Load(found, (Const(k),)), times(Ref(own), Const(each))))
@@ -78,10 +77,6 @@ def _count(term: _Term, found: Buffer) -> Stmt:
         if each
     )
     return nest(needed, Let(own, count, block(*added)))
-
-
-def _at_least_zero(extent: Expr) -> Expr:
-    return extent if isinstance(extent, Const) else Binary(BinaryOp.MAX, ZERO, extent)
 
 
 def _store(buffer: Buffer, place: int, value: Expr) -> Stmt:

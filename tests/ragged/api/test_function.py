@@ -90,6 +90,15 @@ def test_the_same_lengths_share_tables_and_others_do_not(simple):
     assert len(simple._preludes._cache) == CACHED_BATCHES
 
 
+def test_lengths_that_come_again_and_again_keep_their_tables(simple):
+    simple(A=rows((5, 1)))
+    (*_, tables) = simple._preludes._cache.values()
+    for k in range(2 * CACHED_BATCHES):
+        simple(A=rows((k,)))
+        simple(A=rows((5, 1)))
+    assert list(simple._preludes._cache.values())[-1] is tables
+
+
 def test_what_is_refused_once_is_refused_again(simple):
     """What is kept for the same lengths is kept for the same dtypes, paddings and shapes alone."""
     x = rows()
