@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, i
 from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.lower_llvm import lower_for_llvm
 from ragged.codegen.packed import packed
+from ragged.codegen.shared_nests import SHARED, share_nests
 from ragged.codegen.target import Target, TargetLike, require_cpu
 from ragged.codegen.target_features import (
     architecture_of,
@@ -66,18 +68,12 @@ class Generated:
     def asm(self, kind: StageKind) -> str:
         """Return the stage's machine code as assembly text, without the code that unpacks its arguments.
 
-        Of a stage that does nothing LLVM keeps nothing.
+        Functions that it calls for equal loop nests come last. Of a stage that does nothing LLVM keeps nothing.
         """
-        name = f"{self.function(kind).name}_compute_"
+        name = self.function(kind).name
         text = str(self.module.inspect_source("asm"))
-        begin = text.find(f"\n{name}:\n") + 1
-        if not begin:
-            return ""
-        end = text.index(f".size\t{name}", begin)
-        noise = ("\t.loc\t", "\t.cfi_", ".Ltmp", ".Lfunc_", "\t.file\t")
-        return "".join(
-            line for line in text[begin:end].splitlines(keepends=True) if not line.startswith(noise)
-        )
+        shared = re.findall(rf"^(\S+{SHARED}{name}_\d+):$", text, re.MULTILINE)
+        return "".join(_assembly(text, symbol) for symbol in (f"{name}_compute_", *shared))
 
     def object_code(self) -> bytes:
         """Return the object file of all stages in the module."""
@@ -158,6 +154,15 @@ def compile_program(program: Program, target: TargetLike = "cpu") -> Compiled:
     return Compiled(program, made.target, made.functions, made.module, signature, entries)
 
 
+def _assembly(text: str, symbol: str) -> str:
+    begin = text.find(f"\n{symbol}:\n") + 1
+    if not begin:
+        return ""
+    end = text.index(f"\t.size\t{symbol}", begin)
+    noise = ("\t.loc\t", "\t.cfi_", ".Ltmp", ".Lfunc_", "\t.file\t")
+    return "".join(line for line in text[begin:end].splitlines(keepends=True) if not line.startswith(noise))
+
+
 def _build(functions: list[StageFunction], target: Target) -> Any:
     """Lower TIR functions and generate code for them.
 
@@ -175,17 +180,20 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
         vectorized = tvm.transform.Sequential(passes)(module)
     processor = architecture_of(target)
     quick = {"has_pairs": has_quick_pairs(target), "has_scale": has_scale(target)}
-    lowered = tvm.IRModule(
-        {
-            name: packed(lower_for_llvm(function, processor, **quick), name.name_hint)
-            for name, function in vectorized.functions.items()
-        }
-    )
+    lowered = {}
+    for name, function in vectorized.functions.items():
+        stage, shared = share_nests(function, name.name_hint)
+        lowered[name] = packed(lower_for_llvm(stage, processor, **quick), name.name_hint)
+        for (
+            callee,
+            nest,
+        ) in shared.items():  # after they are shared: each function has the helpers that it uses
+            lowered[callee] = lower_for_llvm(nest, processor, **quick)
     build = tvm.get_global_func("target.build.llvm")
     try:
-        return build(lowered, native)
+        return build(tvm.IRModule(lowered), native)
     except tvm.error.InternalError as error:
         if "module verification failed" not in str(error):
             raise
         # LLVM's vectorizer of straight-line code made a module of vectors of six lanes that LLVM's verifier refused.
-        return build(lowered, native_target(target, "-vectorize-slp:bool=false"))
+        return build(tvm.IRModule(lowered), native_target(target, "-vectorize-slp:bool=false"))
