@@ -96,12 +96,13 @@ def scalable_bits(target: Target) -> int:
 def native_target(target: Target, *options: str) -> Any:
     """Return TVM's target with these options of LLVM, and the least bits of scalable vectors where code has these.
 
-    LLVM's level is 2 where the target says none: the third takes up to twice the time, and kernels are no faster.
+    LLVM's level is 2 where the target says none: the third takes up to twice the time, and kernels are no faster. What
+    overlaps follows from arguments alone: TVM's tags tell buffers apart by name, and `share_nests` gives one two names.
     """
     bits, settings = scalable_bits(target), {"opt-level": 2, **target.tvm}
     options = (*options, *((f"-aarch64-sve-vector-bits-min:uint={bits}",) if bits else ()))
     return tvm.target.Target(
-        {**settings, "cl-opt": [*settings.get("cl-opt", ()), *options]} if options else settings
+        {**settings, "cl-opt": [*settings.get("cl-opt", ()), "-enable-tbaa:bool=false", *options]}
     )
 
 

@@ -11,10 +11,11 @@ from ragged.codegen.build import compile_program
 from ragged.codegen.entry import CompiledCheckFailed
 from ragged.codegen.shared_nests import share_nests
 from ragged.codegen.tir import stage_function
-from ragged.ir.expr import Var
+from ragged.ir.dtype import DType
+from ragged.ir.expr import Buffer, Const, Ref, Role, Var
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program, StageKind
-from ragged.ir.stmt import Check, Label, LoopKind, block
+from ragged.ir.stmt import Alloc, Check, Label, LoopKind, block
 from tests.ragged.codegen.hand import at, buffer, call, f32, loop, op, output, program, run, store
 
 ROWS, COLUMNS = 3, 16
@@ -75,6 +76,22 @@ def test_variables_of_loops_around_are_arguments():
         return loop(once, 1, loop(copy, 16, store(target, (outer, copy), value), LoopKind.UNROLLED))
 
     made = checked(loop(i, ROWS, row(P, X, i)), loop(j, ROWS - 1, row(Q, Y, j)))
+    assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
+
+
+def test_what_is_stored_before_a_call_is_read_in_it():
+    """Also where LLVM copies the function to its callers, which know the buffers under other names."""
+
+    def doubled(target, source, scale):
+        own = Buffer(f"own{scale}", DType.FLOAT32, (Const(COLUMNS),), Role.LOCAL)
+        row, i, j, copy = Var("row"), Var("i"), Var("j"), Var("copy")
+        fill = loop(i, COLUMNS, store(own, (i,), op("*", at(source, row, i), f32(scale))))
+        place = op("+", op("*", Ref(j), Const(4)), Ref(copy))
+        both = store(target, (row, place), op("+", at(own, place), at(own, place)))
+        read = loop(j, COLUMNS // 4, loop(copy, 4, both, LoopKind.UNROLLED))
+        return loop(row, ROWS, Alloc(own, block(fill, read)))
+
+    made = checked(doubled(P, X, 2), doubled(Q, Y, 3))
     assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
 
 
