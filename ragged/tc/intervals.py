@@ -34,7 +34,8 @@ def _term(expr: Expr, intervals: Mapping[Var, Bounds]) -> Bounds | None:
         case Ref(var=var):
             return intervals.get(var)
         case Cast(dtype=dtype, operand=operand) if dtype.is_int and operand.dtype.is_int:
-            low, high = converted(dtype, of(operand))
+            found = interval_of(operand, intervals)
+            low, high = ANYTHING if found is None else converted(dtype, found)
         case Unary(op=op, operand=operand):
             low, high = unary(op, of(operand))
         case Select(condition=condition, if_true=if_true, if_false=if_false):

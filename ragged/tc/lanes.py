@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ragged.api.dims import RaggedDim
@@ -41,7 +41,7 @@ def reduce_in_lanes(
         return ()
     rows = result.indices
     if in_parts:
-        rows = rows[1:] if _is_by_columns(result) else rows[:-1]
+        rows = rows[1:] if is_by_columns(result) else rows[:-1]
     axis = next((each for each in body.axes if _is_contiguous(result, body, each, rows)), None)
     return () if axis is None else _Lanes(result, body, axis, name).lowered()
 
@@ -62,11 +62,11 @@ def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis, rows: Sequ
 
     Elements are of different rows where one of the indices `rows` differs.
     """
-    extent, read = axis.extent.expr, _read(body)
+    extent, read = axis.extent.expr, reads_along_axes(body)
     if isinstance(extent, ir.Const) and int(extent.value) < FEWER:
         return False
     others = [*rows, *(each.var for each in body.axes if each is not axis)]
-    return _is_read_once(result, read) and all(
+    return is_read_once(result, read) and all(
         growth(load.indices[-1], axis.var) == 1
         and not mentions(load.indices[-1], others)
         and not any(mentions(each, (axis.var,)) for each in load.indices[:-1])
@@ -75,7 +75,7 @@ def _is_contiguous(result: RaggedTensor, body: Reduction, axis: Axis, rows: Sequ
     )
 
 
-def _is_read_once(result: RaggedTensor, read: Sequence[ir.Load]) -> bool:
+def is_read_once(result: RaggedTensor, read: Sequence[ir.Load]) -> bool:
     """Return whether something that is read is of one element of the result alone, as no factor of a product is."""
     return any(all(mentions(load, (index,)) for index in result.indices) for load in read)
 
@@ -86,10 +86,10 @@ def has_columns(result: RaggedTensor) -> bool:
         return False
     extent = result.dims[-1].extent.expr
     few = isinstance(extent, ir.Const) and int(extent.value) < COLUMNS[-1]
-    return not few and _is_by_columns(result)
+    return not few and is_by_columns(result)
 
 
-def _is_by_columns(result: RaggedTensor) -> bool:
+def is_by_columns(result: RaggedTensor) -> bool:
     """Return whether a tensor reduces elements for each place of its last dimension that are side by side in it.
 
     Products, which use what they read in several sums, are none. No size matters: orders of sums follow from it.
@@ -97,50 +97,15 @@ def _is_by_columns(result: RaggedTensor) -> bool:
     body = result.body
     if not isinstance(body, Reduction) or not result.indices:
         return False
-    last, read = result.indices[-1], _read(body)
-    return _is_read_once(result, read) and all(
+    last, read = result.indices[-1], reads_along_axes(body)
+    return is_read_once(result, read) and all(
         growth(load.indices[-1], last) == 1 and not any(mentions(each, (last,)) for each in load.indices[:-1])
         for load in read
         if mentions(load, (last,))
     )
 
 
-def reads_rows_again(result: RaggedTensor, earlier: Iterable[RaggedTensor]) -> bool:
-    """Return whether a tensor sums columns of rows that one computed earlier reads row by row, other than a product.
-
-    Both can be done with some rows while these are in caches, where the sum is of partial results of so many.
-    """
-    body = result.body
-    if not isinstance(body, Reduction) or len(body.axes) > 1 or not _is_by_columns(result):
-        return False
-    extent = body.axes[0].extent.expr
-    if isinstance(extent, ir.Const) and int(extent.value) <= ROWS:
-        return False
-    read = _places(_read(body), [body.axes[0].var])
-    return any(not read.isdisjoint(_rows(each)) for each in earlier)
-
-
-def _rows(tensor: RaggedTensor) -> set[tuple[ir.Buffer, int]]:
-    """Return the dimensions of what a computed tensor reads at its own indices; none of a product."""
-    body = tensor.body
-    if body is None or (isinstance(body, Reduction) and not _is_read_once(tensor, _read(body))):
-        return set()
-    value = body.body if isinstance(body, Reduction) else body
-    found = [each for each in subexpressions(value.expr) if isinstance(each, ir.Load)]
-    return _places(found, tensor.indices)
-
-
-def _places(read: Iterable[ir.Load], variables: Iterable[ir.Var]) -> set[tuple[ir.Buffer, int]]:
-    """Return the buffers that are read, each with the dimensions along which one of the variables goes."""
-    return {
-        (load.buffer, place)
-        for load in read
-        for place, index in enumerate(load.indices)
-        if any(growth(index, var) == 1 for var in variables)
-    }
-
-
-def _read(body: Reduction) -> list[ir.Load]:
+def reads_along_axes(body: Reduction) -> list[ir.Load]:
     """Return the reads of a reduction that its axes change, but for those of indices of others.
 
     None if an index is read from a computed tensor: the kernel checks it each time, and other indices before
@@ -188,7 +153,7 @@ class _Lanes:
         extent = ir.Binary(BinaryOp.MIN, ir.Binary(BinaryOp.SUB, length, begin), width)
         body = self.reduction(own, extent, lambda k: plus(begin, k), None)
         count = floordiv(plus(length, ir.Const(size - 1)), size)
-        first = _is_by_columns(self.result)
+        first = is_by_columns(self.result)
         parts = self.tensor("parts", count, (block, *rows) if first else (*rows, block), body, first=first)
         axis = Axis(ir.Var("part"), Value(count, self.axis.extent.sources))
         at = [ir.Ref(each) for each in self.result.indices]

@@ -22,10 +22,9 @@ from ragged.ir.rewrite import substitute
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, TensorVersion
 from ragged.tc.inlined import InlinedVersions, inlined_versions
-from ragged.tc.lanes import ROWS, has_columns, reads_rows_again, reduce_in_lanes, split_reduction
 from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
-from ragged.tc.terms import sum_by_terms
+from ragged.tc.reduction_order import order_reduction
 from ragged.tc.types import computed, converted, narrow_identity
 
 
@@ -164,14 +163,9 @@ class _FunctionLowering:
         tensor = RaggedTensor(own, Kind.COMPUTED, dtype, dims, indices, body, version.at)
         if self.analysed.function.varies:
             return tensor  # the default schedule of ragged operators decides
-        size = self.split.get(version.name) if isinstance(body, Reduction) else None
-        if size is None:
-            sum_by_terms(tensor, self.names.fresh)
-            size = ROWS if reads_rows_again(tensor, self.tensors.values()) else None
-        reduced = tensor if size is None else split_reduction(tensor, size, self.names.fresh)
-        lanes = reduce_in_lanes(reduced, self.names.fresh, in_parts=size is not None)
-        self.attached += [(part, reduced) for part in lanes]
-        self.columns += [each for each in dict.fromkeys((reduced, tensor)) if has_columns(each)]
+        order = order_reduction(tensor, self.split.get(version.name), self.tensors.values(), self.names.fresh)
+        self.attached += [(part, order.reduced) for part in order.in_rows]
+        self.columns += order.columns
         return tensor
 
     def written(self, statement: CheckedStatement, at: Mapping[ir.Var, ir.Expr]) -> Value:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ragged import tc
+from ragged.ir.dtype import DType
 from ragged.tc.lower import lower
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "tc"
@@ -19,6 +20,7 @@ def rows(float(N,K) x, float(N) start) -> (total, top, least, square) {
   square(n) +=! (x(n,k) - start(n)) * (x(n,k) - start(n))
 }
 def whole32(float(N,K) x) -> (total) { total(n) +=! x(n,k) }
+def columns32(float(N,K) x) -> (y) { y(k) +=! x(n,k) }
 def whole(int32(N,K) x) -> (total) { total(n) +=! x(n,k) }
 def planes(float(N,D,K) x) -> (total) { total(n) +=! x(n,d,k) }
 def columns(float(N,K) x, float(N,K) y) -> (total) { total(k) +=! x(n,k) * y(n,k) }
@@ -77,6 +79,25 @@ def test_factors_that_several_elements_share(length):
         for sizes in (None, {"C": 3, "K": length, "P": 3}):
             own = LIB.depthwise.compile(sizes=sizes)(x, taps.astype(np.float32))
             np.testing.assert_allclose(own, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_rows_that_are_converted_or_chosen(length):
+    """Sums of 16-bit floats are float32 until they are stored; some rows of a tensor keep what it had before."""
+    x = data(3, length)
+    for name in ("float16", "bfloat16"):
+        half = x.astype(DType(name).numpy)
+        function = tc.define(f"def f({name}(N,K) x) -> (y) {{ y(n) +=! x(n,k) }}").f
+        assert "vectorized" in function.show("loops")
+        np.testing.assert_array_equal(function(half), LIB.whole32(half.astype(np.float32)).astype(half.dtype))
+    some = tc.define(
+        "def f(float(N,K) x) -> (y) { y(n) = 7.0 where n in 0:N  y(n) +=! x(n,k) where n in 1:N }"
+    ).f
+    np.testing.assert_array_equal(some(x)[1:], LIB.whole32(x)[1:])
+    assert some(x)[0] == 7 and "vectorized" in some.show("loops")
+    columns = tc.define("def f(float16(N,K) x) -> (y) { y(k) +=! x(n,k) }").f
+    half = x.astype(np.float16)
+    np.testing.assert_array_equal(columns(half), LIB.columns32(half.astype(np.float32)).astype(np.float16))
 
 
 def test_the_order_is_that_of_the_length():
