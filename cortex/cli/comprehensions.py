@@ -102,6 +102,10 @@ def _report(
     if stage is not None:
         found["text"] = function.show(stage)
     unknown = [name for name in function.sizes if name not in sizes]
+    if seconds is not None and unknown:
+        raise Failure(
+            f"--tune: {function.name} is tuned for sizes, and {', '.join(unknown)} not given with --size"
+        )
     if sizes and not unknown and not function.varies:
         found |= _run(function.compile(threads=threads), sizes, seconds)
     if as_json:
@@ -146,7 +150,7 @@ def _run(function: TcFunction, sizes: dict[str, int], seconds: float | None) -> 
     out = {name: np.ones([extent for _, extent in outputs[name]], np.float32) for name in function.read_first}
     tuned: dict[str, Any] = {}
     if seconds is not None:
-        found = function.tune(seconds=seconds, **given)
+        found = function.tune(seconds=seconds, **given, out=out or None)
         best = point_text(found.best)
         tuned = {"tuned": {"points": len(found.timed), "gain": found.gain, "best": best}}
     times = []

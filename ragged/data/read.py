@@ -68,6 +68,8 @@ def read_array(what: str, value: Any) -> Array:
     try:
         if is_bfloat16(value):
             return bfloat16_memory(value)
+        if hasattr(value, "resolve_neg"):  # a tensor of torch; DLPack lends memory before signs are changed
+            value = value.resolve_neg()
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         array = np.asarray(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ragged.arith.affine import Bounds
 from ragged.ir.expr import Binary, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.walk import reads_memory, subexpressions, variables
+from ragged.ir.walk import mentions, reads_memory, subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
@@ -36,18 +36,22 @@ class AnalysedFunction:
     def check_sizes(self, sizes: Mapping[Var, int]) -> None:
         """Refuse sizes with which a range is empty and none of them is 0, or an access is out of bounds.
 
+        A scalar that is 0 leaves the ranges empty that it stands in.
+
         Raises:
             TcError: of phase "range".
         """
-        some_zero = 0 in sizes.values()
-        nothing = some_zero and all(any(not extent for _, extent in d) for d in self.domains(sizes).values())
+        zeros = [var for var, value in sizes.items() if not value]
+        nothing = zeros and all(any(not extent for _, extent in d) for d in self.domains(sizes).values())
+        some_zero = any(var in zeros for var in self.function.sizes.values())
         for statement in self.function.statements:
             for var in statement.all_indices:
                 own = statement.ranges[var]
                 if not own.is_fixed(statement.all_indices):
                     continue
                 extent = value_of(own.upper, sizes) - value_of(own.lower, sizes)
-                if extent < (0 if some_zero else 1) and not nothing:
+                may_be_empty = some_zero or mentions(own.lower, zeros) or mentions(own.upper, zeros)
+                if extent < (0 if may_be_empty else 1) and not nothing:
                     raise empty(statement, var, sizes, self.function)
         for size_check in self.size_checks:
             _require(size_check, sizes)

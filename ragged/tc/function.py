@@ -14,6 +14,7 @@ from ragged.tc.analyse import analyse
 from ragged.tc.arguments import (
     fix_sizes,
     named,
+    out_arrays,
     read_arguments,
     read_parameter,
     read_size,
@@ -101,6 +102,7 @@ class TcFunction(TcCallable):
         self,
         /,
         *args: object,
+        out: object = None,
         seconds: float = 60.0,
         strategy: StrategyLike = "genetic",
         space: Grid | None = None,
@@ -114,6 +116,7 @@ class TcFunction(TcCallable):
 
         Args:
             args: arguments as of a call, in the order of the parameters.
+            out: the values of outputs that are read before they are written, as of a call; it is not written.
             seconds: the duration of the search.
             strategy: as for `ragged.tune`.
             space: as for `ragged.tune`.
@@ -121,12 +124,14 @@ class TcFunction(TcCallable):
 
         Raises:
             TcError: the arguments do not fit.
+            UserError: as for `ragged.tune`.
         """
         require_fixed(self._function, "tune")
         inputs, sizes = read_arguments(
             self._function, named(self._function, args, arrays, self._options.parameters)
         )
-        self._domains(sizes)
+        outs = out_arrays(self._function, out, self._domains(sizes))
+        inputs |= {name: outs[name][1] for name in self._function.initial}
         options = self._options
         lowered = lower_analysed(self._analysed, options.sizes, options.parameters, options.split)
         threads = options.compile.get("threads")

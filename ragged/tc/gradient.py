@@ -166,7 +166,9 @@ class _Reverse:
     def through(self, statement: CheckedStatement, buffer: Buffer) -> None:
         """Add to the adjoints of what a statement reads, from that of its target, which stands in `buffer`."""
         seed = self.given(buffer, statement.target, statement.indices)
-        before = None if statement.previous is None else _element(statement, statement.previous)
+        before, dtype = None, computed(statement.target.type)
+        if statement.previous is not None:
+            before = converted(_element(statement, statement.previous), dtype)
         match statement.combiner:
             case None | Combiner.SUM:
                 body, rest = seed, seed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from ragged.ir.expr import Buffer, Cast, Const, Expr, Load, Ref, Role, Var
@@ -113,8 +113,9 @@ class DefinitionWriter:
         types = {name: each.type for name, each in check(definition, {}).outputs.items()}
         for name, buffer in list(self.results.items()):
             version = self.function.parameters[name]
-            if types[self.names[buffer]] != version.type:
-                lines.append(self._converted(name, buffer, version))
+            type_ = types[self.names[buffer]]
+            if type_ != version.type:
+                lines.append(self._converted(name, buffer, type_, version))
         return self._definition(lines, saved_names)
 
     def _definition(
@@ -130,14 +131,16 @@ class DefinitionWriter:
         name = f"{declared.name}_gradient"
         return tc.Definition(name, parameters, outputs, tuple(map(self._statement, lines)), NOWHERE)
 
-    def _converted(self, name: str, buffer: Buffer, version: TensorVersion) -> BufferStatement:
-        """Return the statement that rounds a gradient to the type of its parameter."""
+    def _converted(self, name: str, buffer: Buffer, type_: str, version: TensorVersion) -> BufferStatement:
+        """Return the statement that rounds a gradient, which is of a type, to that of its parameter."""
         domain = version.domain or ()
         made = self.tensor(f"sum_{self.names[buffer]}", version.type, domain)
         self.names[made], self.names[buffer] = self.names[buffer], self.names[made]
         self.results[name] = made
         indices = tuple(Var(f"i{position}") for position in range(version.rank))
-        value = Cast(stored(version.type), Load(buffer, tuple(map(Ref, indices))))
+        summed = replace(buffer, dtype=computed(type_))
+        self.names[summed], self.domains[summed] = self.names[buffer], domain
+        value = Cast(stored(version.type), Load(summed, tuple(map(Ref, indices))))
         return BufferStatement(made, indices, "=", value, dict(zip(indices, domain, strict=True)))
 
     # --- what is computed again ----------------------------------------------------------------------------

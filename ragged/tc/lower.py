@@ -109,7 +109,7 @@ class _FunctionLowering:
                 for lengths in function.lengths.values()
             },
             tuple(self.attached),
-            tuple(self.columns),
+            tuple(each for each in self.columns if all(each is not part for part, _ in self.attached)),
         )
 
     def value(self, name: str, var: ir.Var) -> str:

@@ -16,8 +16,9 @@ from ragged.ir.expr import Binary, Cast, Const, Expr, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc.callable import TcCallable
 from ragged.tc.checked import CheckedFunction, IndexRange
-from ragged.tc.errors import TcError
+from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.ranges import extent_of
+from ragged.tc.sizes import check_rank
 from ragged.tc.types import is_float
 
 _NAMESPACE = "ragged_tc"
@@ -68,6 +69,10 @@ def torch_operator(
 
     def fake(*given: Any) -> Any:
         like = next(each for each in given if isinstance(each, torch.Tensor))
+        for name, each in zip(names, given, strict=True):
+            if name in checked.parameters and each.dtype is not getattr(torch, checked.parameters[name].type):
+                type_ = checked.parameters[name].type
+                raise refuse_call(checked, f"is given '{name}' of {each.dtype}, not {type_}")
         sizes = _sizes(checked, dict(zip(names, given, strict=True)), bound)
         shapes = [[_extent(own, sizes) for own in each.domain or ()] for each in checked.outputs.values()]
         types = [getattr(torch, version.type) for version in checked.outputs.values()]
@@ -142,6 +147,7 @@ def _sizes(checked: CheckedFunction, given: Mapping[str, Any], bound: Mapping[st
     sizes = {var: given[name] for name, var in checked.scalars.items() if name in given}
     for name, version in checked.parameters.items():
         shape = (bound[name] if name in bound else given[name]).shape
+        check_rank(checked, version, shape)
         for position, (own, extent) in enumerate(zip(version.domain or (), shape, strict=True)):
             wanted = own.upper
             if isinstance(wanted, Ref) and wanted.var not in sizes:

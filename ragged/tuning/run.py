@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from ragged.auto.options import ScheduleOptions
+from ragged.errors import UserError
 from ragged.runtime.cores import usable_cores
 from ragged.tuning.contest import Contest, Subject
 from ragged.tuning.records import Record, RecordKey, append_record, changed_options, records_of
@@ -52,9 +53,12 @@ class MeasuredSearch(Generic[O]):
         Ctrl-C ends the search and keeps the best so far.
 
         Raises:
+            UserError: `seconds` is no number from 0 up.
             DataError: the file of records is none.
             InternalError: a point has other results than the default.
         """
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+            raise UserError(f"tune: seconds={seconds!r} is no duration", fix="a number of seconds, as 60.0")
         batch = _POINTS_PER_CORE * usable_cores()
         end, interrupted = time.monotonic() + seconds, False
         try:

@@ -96,8 +96,10 @@ def default_space(machine: Machine) -> Grid:
 
 
 def check_grid(grid: Grid, base: ScheduleOptions) -> None:
-    """Raise `UserError` for a name that is no option of `base`, and for values that are no list or not legal."""
+    """Raise `UserError` for what is no mapping, a name that `base` has not, or values that are no legal list."""
     known = [each.name for each in fields(base)]
+    if not isinstance(grid, Mapping):
+        raise UserError(f"tune: space={grid!r} names no options", fix="{option: [values to try]}, or None")
     for name, values in grid.items():
         if name not in known:
             raise UserError(f"tune: there is no option {name!r}", fix=f"one of {', '.join(known)}")

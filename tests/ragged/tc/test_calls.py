@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import ragged
 from ragged import tc
 from ragged.errors import DataError, UserError
 
@@ -87,6 +88,15 @@ def test_tensors_of_torch():
     np.testing.assert_allclose(given.numpy(), RELU, rtol=1e-5, atol=1e-6)
 
 
+def test_tensors_of_which_signs_are_changed_when_they_are_read():
+    negated = torch.tensor([1 + 2j, 3 + 4j]).conj().imag
+    assert negated.is_neg()
+    double = tc.define("def f(float(N) x) -> (y) { y(i) = 2 * x(i) }").f
+    for _ in range(3):  # calls that are known, too
+        np.testing.assert_array_equal(double(negated), [-4, -8])
+    np.testing.assert_array_equal(ragged.array([negated])[0], [-2, -4])
+
+
 def test_several_outputs_and_lower_bounds():
     found = LIB.shifted(b)
     assert list(found) == ["y", "s"] and found["y"].lower == (1,) and not hasattr(found["s"], "lower")
@@ -126,6 +136,16 @@ def test_integer_scalars_in_ranges():
     with pytest.raises(tc.TcError, match="is empty") as caught:
         LIB.later(3, b)
     assert caught.value.phase == "range"
+
+
+def test_a_scalar_of_zero_leaves_the_ranges_empty_that_it_stands_in():
+    """Others are refused, as for any other value of it."""
+    text = "def f(int s, float(H) x, float(N) z) -> (y) { y(n) max=! x(m + n) * z(n) + s }"
+    for s in (0, 1):
+        with pytest.raises(tc.TcError, match=r"the range 0:H - N \+ 1 of the index 'm' .* is empty"):
+            tc.define(text).f(s, b, np.ones(len(b) + 1, np.float32))
+    lib = tc.define("def f(int s, float(N) x) -> (y) { y(n) +=! x(n) * x(i) where i in 0:s }")
+    np.testing.assert_array_equal(lib.f(0, b), 0 * b)
 
 
 def test_integer_scalars_may_be_negative():
@@ -284,6 +304,17 @@ def test_tune_keeps_the_best(tmp_path, monkeypatch):
     found = lib.scaled.tune(b, seconds=0.1, strategy="random")
     assert found.timed and list(tmp_path.glob("tuned.jsonl"))
     np.testing.assert_array_equal(lib.scaled(b), before)
+
+
+def test_tune_takes_what_outputs_start_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RAGGED_CACHE_DIR", str(tmp_path))
+    lib, start = tc.define("def f(float(N) x) -> (y) { y(i) = y(i) * x(i) }"), b.copy()
+    with pytest.raises(tc.TcError, match="'y' is read before it is written"):
+        lib.f.tune(b, seconds=0)
+    assert lib.f.tune(b, out=start, seconds=0).timed
+    np.testing.assert_array_equal(start, b)
+    np.testing.assert_array_equal(lib.f(b, out=start), b * b)
 
 
 def test_an_output_that_is_a_parameter_as_well():

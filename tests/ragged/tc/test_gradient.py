@@ -293,6 +293,30 @@ def test_gradients_have_the_types_of_their_parameters():
     assert checked.parameters["d_y"].type == "float64"
 
 
+def test_a_sum_over_types_has_that_of_its_parameter():
+    gradient = tc.define("def f(float(N) x, double(N) z) -> (y) { y(i) = x(i) y(i) += z(i) }").f.gradient()
+    found = interpreted(gradient, np.ones(3, np.float32), np.ones(3), np.full(3, 2.0))
+    assert {name: each.dtype for name, each in found.items()} == {"d_x": np.float32, "d_z": np.float64}
+    np.testing.assert_array_equal(found["d_x"], [2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("y = 0.0 y max= z(i)", [0, 0, 1]),
+        ("y = 20 y max= z(i)", [0, 0, 0]),
+        ("y = 2.0 y *= z(i)", [36, 9, 2]),
+        ("y = 2 y *= z(i)", [36, 9, 2]),
+        ("y = x y min= z(i)", [1, 0, 0]),
+        ("y = x y max= z(i)", [0, 0, 1]),
+    ],
+)
+def test_what_a_reduction_starts_from_may_have_another_type(body, wanted):
+    gradient = tc.define(f"def f(float x, double(N) z) -> (y) {{ {body} }}").f.gradient(("z",))
+    found = interpreted(gradient, np.float32(3), np.array([0.5, 2.0, 9.0]), np.float64(1))
+    np.testing.assert_array_equal(found["d_z"] if isinstance(found, dict) else found, wanted)
+
+
 def test_names_that_are_taken():
     taken = "def f(float(N) y, float(N) d_y, float(N) d_z, float(N) y_in, int s) -> (y, z) { y(i) = s * y(i) z(i) = "
     gradient = tc.define(taken + "y(i) * y(i) * d_y(i) * y_in(i) }").f.gradient(saved=("z",))

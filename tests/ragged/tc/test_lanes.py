@@ -139,6 +139,16 @@ def test_sums_are_vectors(function, loop):
     assert "+=" in lines[place + 1] or "fma(" in lines[place + 1]
 
 
+@pytest.mark.parametrize("rest", ["y(k) = s(k) * 2", "y(k) = fmax(s(k), 0) + 1", "y(k) +=! s(k) + x(n,k)"])
+def test_columns_that_another_statement_reads_in_its_loop(rest):
+    """What is computed in another tensor's loops has no loops of its own to divide."""
+    function = tc.define(f"def f(float(N,K) x, float(N) v) -> (y) {{ s(k) +=! x(n,k) * v(n) {rest} }}").f
+    x, v = data(5, 70), data(5)
+    s = v.astype(float) @ x
+    wanted = {"=": 2 * s, "f": np.maximum(s, 0) + 1, "+": 5 * s + x.sum(0)}[rest[7 if "fmax" in rest else 5]]
+    np.testing.assert_allclose(function(x, v), wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_a_product_of_matrices_is_neither():
     lowered = lower(LIB.product._analysed, {})
     assert (lowered.attached, lowered.columns) == ((), ())

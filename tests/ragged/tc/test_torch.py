@@ -159,6 +159,21 @@ def test_extents_that_differ():
 
 
 @pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.ones(2, 3, device="meta"), "is given 'x' with 2 dimensions, and it has 1"),
+        (torch.ones(3, dtype=torch.float64, device="meta"), "is given 'x' of torch.float64, not float32"),
+    ],
+    ids=["rank", "dtype"],
+)
+def test_tensors_without_memory_are_checked(x, message):
+    operator = tc.define("def f(float(N) x) -> (y) { y(i) = 2 * x(i) }").f.torch()
+    assert operator(torch.ones(3, device="meta")).shape == (3,)
+    with pytest.raises(tc.TcError, match=message):
+        operator(x)
+
+
+@pytest.mark.parametrize(
     ("name", "message"), [("gemm", "'C' is read before it is written"), ("numbers", "it takes no tensor")]
 )
 def test_refusals(name, message):

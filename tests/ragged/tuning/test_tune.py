@@ -128,6 +128,9 @@ def test_other_bits_are_a_fault_of_the_compiler(monkeypatch):
     ("arguments", "message"),
     [
         ({"space": {"steps": [1]}}, "tune: there is no option 'steps'"),
+        ({"space": 5}, "tune: space=5 names no options"),
+        ({"seconds": "60"}, "tune: seconds='60' is no duration"),
+        ({"seconds": float("nan")}, "tune: seconds=nan is no duration"),
         ({"strategy": "luck"}, "tune: no strategy is called 'luck'"),
         ({"shapes": None}, "tune: no shapes are given for size 'M'"),
     ],
