@@ -25,7 +25,7 @@ def share_nests(function: Any, name: str) -> tuple[Any, dict[Any, Any]]:
     Functions have their `GlobalVar` as key. A nest that may end the stage is not shared, nor one of fewer statements
     than its function would have arguments.
     """
-    found = _Nests()
+    found = _NestFinder()
     found.visit(function.body)
     shared: dict[Any, Any] = {}
     calls: dict[Any, TirStmt] = {}
@@ -42,7 +42,7 @@ def share_nests(function: Any, name: str) -> tuple[Any, dict[Any, Any]]:
 
 
 @dataclass(slots=True)
-class _Nest:
+class _SharedNest:
     """A loop: the places of it and the loops in it are those from `place` to before `end`.
 
     `statements` and `returns` count the stores and calls, and the ends of the stage, in it.
@@ -56,10 +56,10 @@ class _Nest:
 
 
 @dataclass(slots=True)
-class _Nests:
+class _NestFinder:
     """Collects the loops of a statement, outer before inner."""
 
-    nests: list[_Nest] = field(default_factory=list)
+    nests: list[_SharedNest] = field(default_factory=list)
     statements: int = 0
     returns: int = 0
 
@@ -81,7 +81,7 @@ class _Nests:
             self.statements += 1
 
     def _loop(self, loop: Any) -> None:
-        nest = _Nest(loop, len(self.nests), statements=-self.statements, returns=-self.returns)
+        nest = _SharedNest(loop, len(self.nests), statements=-self.statements, returns=-self.returns)
         self.nests.append(nest)
         self.visit(loop.body)
         nest.end = len(self.nests)
@@ -89,7 +89,7 @@ class _Nests:
         nest.returns += self.returns
 
 
-def _repeated(nests: Sequence[_Nest]) -> Iterator[list[_Nest]]:
+def _repeated(nests: Sequence[_SharedNest]) -> Iterator[list[_SharedNest]]:
     """Yield nests that are equal, larger ones first; what lies in the second and later of them is of no other group."""
     groups = defaultdict(list)
     for nest in nests:

@@ -57,8 +57,7 @@ class MeasuredSearch(Generic[O]):
             DataError: the file of records is none.
             InternalError: a point has other results than the default.
         """
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
-            raise UserError(f"tune: seconds={seconds!r} is no duration", fix="a number of seconds, as 60.0")
+        _require_duration(seconds)
         batch = _POINTS_PER_CORE * usable_cores()
         end, interrupted = time.monotonic() + seconds, False
         try:
@@ -110,3 +109,8 @@ class MeasuredSearch(Generic[O]):
             None if timed is None else timed.kernel_us.median,
             None if refused is None else refused.because,
         )
+
+
+def _require_duration(seconds: object) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+        raise UserError(f"tune: seconds={seconds!r} is no duration", fix="a number of seconds, as 60.0")

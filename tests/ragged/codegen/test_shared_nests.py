@@ -32,7 +32,7 @@ def nest(target, source, other, *, scale: float = 2.0, stores: int = 16, functio
 
 
 def checked(*nests) -> Program:
-    """Return a program of nests, one after another, whose code stores what the interpreter does."""
+    """Return a program of nests, one after another, and check that its code stores what the interpreter does."""
     made = program(block(*nests), X, Y, A, B, P, Q)
     rng = np.random.default_rng(0)
     arrays = {name: rng.standard_normal((ROWS, COLUMNS)).astype(np.float32) for name in "xyab"}
