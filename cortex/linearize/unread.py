@@ -26,14 +26,14 @@ def report_unread(plan: Plan, vocab: Vocab | None, children: Names, data: object
     first = (data[0] if data else None) if type(data) is list else data
     for what in _unread(plan, vocab, first):
         INPUTS.warning("%s; the model reads %s", what, _payloads(plan))
-    if type(first) is dict and children is not None:
+    if isinstance(first, dict) and children is not None:
         _report_lists(first, (children,) if isinstance(children, str) else children)
 
 
 def _report_lists(first: dict[object, object], names: tuple[str, ...]) -> None:
     """Log that a dict has lists of dicts and none of the keys that children are read from."""
     lists = [
-        str(key) for key, value in first.items() if type(value) is list and value and type(value[0]) is dict
+        str(key) for key, value in first.items() if type(value) is list and value and isinstance(value[0], dict)
     ]
     if lists and not any(name in first for name in names):
         read = "a dict has no %s and is read as a leaf; it has lists of dicts under %s"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict, defaultdict
+from functools import partial
 
 import networkx
 import pytest
@@ -27,6 +29,12 @@ PLAN = carrying(word(Presence.NOWHERE), vector())
 EXPLAIN = json.loads(
     """{"Node Type": 2, "Plans": [{"Node Type": 3}, {"Node Type": 2, "Plans": [{"Node Type": 3}, {"Node Type": 3}]}]}"""
 )
+
+
+class Named(dict):
+    """A dict with attributes that are not its keys."""
+
+    Plans = word = None
 
 
 @st.composite
@@ -61,6 +69,17 @@ def test_a_dict_is_what_the_object_is(batch, empty):
     else:
         assert isinstance(result, str)
         assert result.splitlines()[0] == expected.replace(".children[", ".Plans[").splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "kind", [OrderedDict, partial(defaultdict, int), Named], ids=["ordered", "default", "own"]
+)
+def test_subclasses_are_dicts(kind):
+    """Also those of which the instances have attributes, or give a value for any key."""
+    leaf = kind({"word": 3, "x": [1.0, 2.0, 3.0]})
+    for data in (leaf, kind({"Plans": [leaf, {}]}), {"Plans": [leaf]}):
+        result = check_against_reference(PLAN, data, children="Plans")
+        assert isinstance(result, Linearized) and 3 in result.payloads["word"]
 
 
 def test_payloads_under_other_names():

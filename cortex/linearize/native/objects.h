@@ -55,7 +55,7 @@ class ObjectWalk {
     ObjectFrame& frame = frames_.back();
     PyObject* items = frame.items.ptr();
     // A list may change while attributes are read, so its length is asked for each time.
-    if (frame.next == (items == nullptr ? frame.pushed : PySequence_Fast_GET_SIZE(items))) return close();
+    if (frame.next >= (items == nullptr ? frame.pushed : PySequence_Fast_GET_SIZE(items))) return close();
     Py_ssize_t position = frame.next++;
     nb::object child = items == nullptr ? std::move(pushed_[frame.pushed_begin + static_cast<std::size_t>(position)])
                                         : nb::borrow(PySequence_Fast_GET_ITEM(items, position));

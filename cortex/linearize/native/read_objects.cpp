@@ -13,7 +13,7 @@ class Attributes {
   // Whether it has the attributes that hold children. `items` may be anything yet. A dict of which the caller has named the
   // keys is a node without any of them too: a leaf.
   bool find(nb::handle object, Children& children, std::vector<nb::object>& pushed) const {
-    if (PyDict_CheckExact(object.ptr()) && !has_any_key(object)) return !names_.or_pair;
+    if (PyDict_Check(object.ptr()) && !has_any_key(object)) return !names_.or_pair;
     if (names_.by_position) return push(object, 0, names_.first_payload, children, pushed);
     children.items = get(object, 0, children.once);
     if (!children.items.is_valid()) return names_.or_pair && push(object, 1, 3, children, pushed);
@@ -67,7 +67,7 @@ class Attributes {
                                             std::vector<nb::object>& pushed) const {
     Children children;
     // Below a root, where children are expected, a dict without any is a leaf.
-    if (!find(object, children, pushed) && !PyDict_CheckExact(object.ptr())) fault("not_a_node", location.place(), object, context_.children);
+    if (!find(object, children, pushed) && !PyDict_Check(object.ptr())) fault("not_a_node", location.place(), object, context_.children);
     nb::object& items = children.items;
     if (items.is_valid() && !PyTuple_Check(items.ptr()) && !PyList_Check(items.ptr())) {
       items = read_all(object, items, location);
@@ -95,7 +95,7 @@ class Attributes {
   // How the object is read, which is known as long as no Python code has run and no other object was read since.
   const AttributeReader* reader_of(nb::handle object) const {
     if (object.ptr() != read_last_) {
-      ways_ = PyDict_CheckExact(object.ptr()) ? nullptr : attribute_readers_.plain(object.ptr(), names_.all);
+      ways_ = PyDict_Check(object.ptr()) ? nullptr : attribute_readers_.plain(object.ptr(), names_.all);
       read_last_ = object.ptr();
     }
     return ways_;
@@ -109,7 +109,7 @@ class Attributes {
 
   nb::object look_up(nb::handle object, std::size_t i) const {
     run_code();
-    if (!PyDict_CheckExact(object.ptr())) return cortex::find(object, names_.all[i]);
+    if (!PyDict_Check(object.ptr())) return cortex::find(object, names_.all[i]);
     nb::object value = nb::borrow(PyDict_GetItemWithError(object.ptr(), names_.all[i].ptr()));
     if (!value.is_valid() && PyErr_Occurred()) throw nb::python_error();
     return value;
@@ -134,7 +134,7 @@ class Attributes {
     for (std::size_t i = first; found && i < last; ++i) {
       bool own;
       pushed.push_back(get(object, i, own));
-      if (!pushed.back().is_valid() && PyDict_CheckExact(object.ptr())) pushed.back() = nb::none();
+      if (!pushed.back().is_valid() && PyDict_Check(object.ptr())) pushed.back() = nb::none();
       children.once &= own;
       found = pushed.back().is_valid();
       some |= !pushed.back().is_none();

@@ -37,7 +37,7 @@ Enter = Callable[[object, StructureNode, int, ReadContext], PendingNode]
 
 def has_children(value: object, names: Names) -> bool:
     """Whether the object has the attributes that hold children; a dict of which the keys are named may be a leaf."""
-    return _attributes(value, names) is not None or (type(value) is dict and names is not None)
+    return _attributes(value, names) is not None or (isinstance(value, dict) and names is not None)
 
 
 def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | None:
@@ -48,13 +48,13 @@ def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | Non
         children = _attribute(value, names)
         return None if children is ABSENT else (names, children)
     steps: Steps = [(f".{name}", _attribute(value, name)) for name in names]
-    if type(value) is dict and any(name in value for name in names):
+    if isinstance(value, dict) and any(name in value for name in names):
         return [(step, None if child is ABSENT else child) for step, child in steps]
     return None if any(child is ABSENT for _, child in steps) else steps
 
 
 def _attribute(value: object, name: str) -> object:
-    return value.get(name, ABSENT) if type(value) is dict else getattr(value, name, ABSENT)
+    return dict.get(value, name, ABSENT) if isinstance(value, dict) else getattr(value, name, ABSENT)
 
 
 def read_object(root: object, structure: int, context: ReadContext) -> Structure:
@@ -96,7 +96,7 @@ def descend(root: object, structure: int, context: ReadContext, enter: Enter) ->
 def _enter(value: object, node: StructureNode, structure: int, context: ReadContext) -> PendingNode:
     node.carried = lambda name: _attribute(value, context.payload_names.get(name, name))
     found = _attributes(value, context.names)
-    if found is None and type(value) is dict:
+    if found is None and isinstance(value, dict):
         return PendingNode(node, [])
     if found is None:
         raise faults.not_a_node(place_of(structure, node), value, context.names)
