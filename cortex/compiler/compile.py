@@ -132,6 +132,7 @@ def compile(
         lowered,
         options.of_recursion(),
         recursion_rules(recursion, options, default=isinstance(given, Model)),
+        precision=precision,
         keep_nodes=keep == "nodes",
         whole_heights=kernel.kernel.launch is not None,  # a GPU has memory and blocks for any number of nodes
         children=children,

@@ -52,7 +52,7 @@ class RecursiveFunction(CompiledFunction[RecursiveSignature]):
     """
 
     parts: ClassVar[type[CompiledParts[Any]]] = RecursiveParts
-    form = artifact_form("compiled function", 5, Artifact[RecursiveSignature], _VOCABULARY)
+    form = artifact_form("compiled function", 6, Artifact[RecursiveSignature], _VOCABULARY)
     stages = ("ra", "schedule", "ilir", "loops", "checks", "tir", "asm", "cuda")
     loader = "cortex.load"
     _parts: RecursiveParts

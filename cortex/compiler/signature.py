@@ -42,6 +42,12 @@ class RecursiveSignature(Signature):
         """The names of the outputs."""
         return frozenset(self.outputs)
 
+    def options(self) -> dict[str, object]:
+        """Return what calls and results follow from besides the model, by the name of the option of `compile`."""
+        keep = "nodes" if self.keep_nodes else "roots"
+        own = {"keep": keep, "children": self.children, "payloads": self.payloads}
+        return Signature.options(self) | own
+
     def faults(self, executable: Executable) -> Iterator[str]:
         """Yield why this is not the signature of the code."""
         yield from Signature.faults(self, executable)
@@ -60,6 +66,7 @@ def signature_of(
     notes: Iterable[str] = (),
     rules: Iterable[RuleRecord] = (),
     *,
+    precision: str,
     keep_nodes: bool,
     whole_heights: bool,
     children: str | tuple[str, ...] | None,
@@ -79,6 +86,7 @@ def signature_of(
             for name, tensor in model.inputs.items()
         },
         finite=tuple(sorted(schedule.finite)),
+        precision=precision,
         texts={
             "ra": repr(model),
             "schedule": "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),

@@ -33,7 +33,9 @@ def report_unread(plan: Plan, vocab: Vocab | None, children: Names, data: object
 def _report_lists(first: dict[object, object], names: tuple[str, ...]) -> None:
     """Log that a dict has lists of dicts and none of the keys that children are read from."""
     lists = [
-        str(key) for key, value in first.items() if type(value) is list and value and isinstance(value[0], dict)
+        str(key)
+        for key, value in first.items()
+        if type(value) is list and value and isinstance(value[0], dict)
     ]
     if lists and not any(name in first for name in names):
         read = "a dict has no %s and is read as a leaf; it has lists of dicts under %s"

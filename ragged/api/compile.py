@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from ragged.api.compile_options import CompileOptions, Precision, read_options
@@ -119,7 +120,7 @@ def compiled_parts(
     scheduled = workers_for(target, threads, workers) if chosen.default_schedule else 1
     recipe = recipe_of(own, chosen, target, scheduled)
     kernel = find_or_generate(recipe, chosen, cache=cache)
-    return CompiledParts(kernel, own.signature, threads, workers)
+    return CompiledParts(kernel, replace(own.signature, precision=chosen.precision), threads, workers)
 
 
 def recipe_of(schedule: RaggedSchedule, options: CompileOptions, target: TargetLike, workers: int) -> Recipe:

@@ -91,6 +91,8 @@ class CompiledFunction(Generic[S]):
         model = self.stages[0]
         if type(other) is not type(self) or other.show(model) != self.show(model):
             because = "it is another one"
+        elif differs := self._other_option(other):
+            because = f"it was compiled with another {differs}="
         elif any(other._params[name].tobytes() != own.tobytes() for name, own in self._params.items()):
             because = "its parameters have other values"
         elif other._members() != self._members():
@@ -103,6 +105,13 @@ class CompiledFunction(Generic[S]):
                 because=because,
                 fix="compile the same model, with the same parameters and options, with another target=",
             )
+
+    def _other_option(self, other: Self) -> str | None:
+        """Return an option of `compile` in which another function differs; None if there is none."""
+        theirs = other._parts.signature.options()
+        return next(
+            (name for name, own in self._parts.signature.options().items() if theirs[name] != own), None
+        )
 
     @classmethod
     def load(cls, path: Origin, *, threads: int | None = None) -> Self:

@@ -28,19 +28,24 @@ class Parameter:
 class Signature:
     """The parameters of a compiled function, and the texts of its front end that `show` prints.
 
-    `name` stands in messages; parameters named in `finite` must have finite values alone. Front ends add their
-    inputs and outputs.
+    `name` stands in messages; parameters named in `finite` must have finite values alone, and `precision` is what
+    products are computed in. Front ends add their inputs and outputs.
     """
 
     name: str
     parameters: dict[str, Parameter]
     finite: tuple[str, ...] = ()
+    precision: str = "float32"
     texts: dict[str, str]
 
     @property
     def output_names(self) -> frozenset[str]:
         """The names of the outputs."""
         raise NotImplementedError
+
+    def options(self) -> dict[str, object]:
+        """Return what calls and results follow from besides the program, by the name of the option of `compile`."""
+        return {"precision": self.precision}
 
     def faults(self, executable: Executable) -> Iterator[str]:
         """Yield why this is not the signature of the code; front ends add their own reasons."""

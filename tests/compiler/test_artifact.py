@@ -468,7 +468,17 @@ def test_an_alternative_is_the_same_function(small, tmp_path):
         models.tree_sum(hidden=3, vocab=4), {"emb": np.zeros((4, 3), np.float32)}, vocab=VOCAB
     )
     wordless = RecursiveFunction(replace(small._parts, vocab=None), small._params)
+    rounding = replace(small._parts, signature=replace(small._parts.signature, precision="bf16"))
+    options = {"keep": "roots", "children": "kids", "payloads": {"word": "token"}}
     for each, because in (
+        (RecursiveFunction(rounding, small._params), "it was compiled with another precision="),
+        *(
+            (
+                cortex.compile(model, model.init_params(seed=0), vocab=VOCAB, **{name: value}),
+                f"it was compiled with another {name}=",
+            )
+            for name, value in options.items()
+        ),
         (other, "its parameters have other values"),
         (stranger, "it is another one"),
         (wordless, "it has another vocabulary, or is of another text"),

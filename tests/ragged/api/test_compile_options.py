@@ -111,6 +111,15 @@ def test_without_the_default_schedule_loops_stay_as_written():
     assert f.rules == ()
 
 
+def test_an_alternative_that_is_saved_has_the_same_precision(tmp_path):
+    plain, rounded = (
+        ragged.compile(dense(), {"W": arrays()[1]}, precision=each) for each in ("float32", "bf16")
+    )
+    with pytest.raises(UserError, match="because: it was compiled with another precision="):
+        plain.save(tmp_path / "f.ragged", alternatives=[rounded])
+    rounded.save(tmp_path / "f.ragged", alternatives=[rounded])
+
+
 def test_bfloat16_rounds_factors():
     x, w = arrays()
     exact = x.astype(np.float64) @ w.T.astype(np.float64)
