@@ -1,10 +1,12 @@
 """What a model asks of the structures that it is given."""
 
+import numpy as np
 import pytest
 
-from cortex import ra
+import cortex
+from cortex import Node, ra
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
-from ragged.errors import ModelError
+from ragged.errors import DataError, ModelError
 from ragged.ir.dtype import DType
 
 N, K, H, V = ra.N, ra.K, 4, 9
@@ -155,6 +157,45 @@ def test_a_guard_is_understood_however_it_is_written(guard):
     m = Language()
     m.word = ra.node_input("word", dtype="int32", default=-1)
     m.close(lambda n, i: ra.where(guard(m.word[n]), m.emb[m.word[n], i], 0.0))
+
+
+def guarded(shape, default):
+    """A model that looks the numbers of a payload up in a table of five rows, those from 0 up."""
+    kind, table = ra.node_input("kind", shape, dtype="int32", default=default), ra.input_tensor("T", (5,))
+
+    def read(number):
+        return ra.where(number >= 0, table[number], 0.0)
+
+    def body(n):
+        return ra.sum(3, lambda k: read(kind[n, k])) if shape else read(kind[n])
+
+    return ra.recursion_op({"h": ra.compute((N,), body)})
+
+
+@pytest.mark.parametrize("shape", [(), (3,)], ids=["number", "vector"])
+@pytest.mark.parametrize(("default", "accepted"), [(None, (-7, -1, 4)), (-1, (-1, 4))], ids=["none", "-1"])
+def test_a_guard_excludes_negative_numbers_that_no_default_has(shape, default, accepted):
+    """Those of a payload with a default stay mistakes but for the default."""
+    model = guarded(shape, default)
+    params = model.init_params(seed=0)
+    function = cortex.compile(model, params, threads=1)
+    for value in (-7, -1, 4):
+        node = Node(kind=np.full(shape, value, np.int32) if shape else value)
+        if value in accepted:
+            np.testing.assert_allclose(function(node)["h"], ra.evaluate(model, params, node)["h"], rtol=1e-6)
+        else:
+            with pytest.raises(DataError, match=r"outside 0 <= kind < 5"):
+                function(node)
+
+
+def test_an_element_of_a_vector_out_of_range_is_named():
+    kind, table = ra.node_input("kind", (3,), dtype="int32"), ra.input_tensor("T", (5,))
+    model = ra.recursion_op({"h": ra.compute((ra.N,), lambda n: ra.sum(3, lambda k: table[kind[n, k]]))})
+    with pytest.raises(
+        DataError,
+        match=r"`kind` holds 5, outside .* 5\n.* of 5 rows\n.*an int32 array of shape \(3,\), of 0 to 4",
+    ):
+        cortex.compile(model, model.init_params(), threads=1)(Node(kind=np.array([0, 5, 1], np.int32)))
 
 
 def test_a_guard_that_lets_the_default_through_is_refused():

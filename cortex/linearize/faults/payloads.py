@@ -57,10 +57,13 @@ def _public_names(node: object) -> list[str]:
 
 
 def _wanted(payload: Payload) -> str:
+    numbers = "" if payload.range is None else f"of {payload.range[0]} to {payload.range[1] - 1}"
     if payload.shape:
-        return f"a {payload.dtype.value} array of shape {_shape(payload.shape)}"
-    if payload.range is not None:
-        return f"an integer of {payload.range[0]} to {payload.range[1] - 1}"
+        article = "an" if payload.dtype.is_int else "a"
+        array = f"{article} {payload.dtype.value} array of shape {_shape(payload.shape)}"
+        return f"{array}, {numbers}" if numbers else array
+    if numbers:
+        return f"an integer {numbers}"
     return "an integer" if payload.dtype.is_int else "a number"
 
 
@@ -96,9 +99,10 @@ def overflow(place: Place, payload: Payload, value: object) -> DataError:
 def out_of_range(place: Place, payload: Payload, value: object) -> DataError:
     """An integer outside the table that it indexes."""
     low, high = payload.range or (0, 0)
+    verb = "holds" if payload.shape else "is"
     return DataError(
-        f"linearize: {place}: payload `{payload.name}` is {short(value)}, outside {low} <= {payload.name} < {high}",
-        because=f"the model looks `{payload.name}` up in a table of {high - low} rows",
+        f"linearize: {place}: payload `{payload.name}` {verb} {short(value)}, outside {low} <= {payload.name} < {high}",
+        because=f"the model looks `{payload.name}` up in a table of {high - max(low, 0)} rows",
         fix=f"give {_wanted(payload)}",
     )
 
