@@ -138,8 +138,12 @@ FUNCTIONS: dict[str, Elementwise] = {row.name: row for row in _ROWS}
 """The operators, by name."""
 
 
+_MOST_FACTORS = 64
+"""The largest exponent that is written out as products: what an expression repeats is repeated in its code."""
+
+
 def _power(f: Functions, x: Number, y: Any) -> Number:
-    """Return products for a whole exponent, else exp(y * log(x)), within 1e-6 * (1 + |y log x|) of the value."""
+    """Return products for a whole exponent to 64, else exp(y * log(x)), within 1e-6 * (1 + |y log x|) of the value."""
     if isinstance(y, bool) or not (isinstance(y, _REAL) and math.isfinite(y)):
         raise ModelError(
             f"pow: the exponent is {repr(y) if isinstance(y, _REAL) else f'of type {type(y).__name__}'}",
@@ -151,6 +155,9 @@ def _power(f: Functions, x: Number, y: Any) -> Number:
         return f.exp(y * f.log(x))
     if y < 0:
         return 1.0 / _power(f, x, -y)
+    if y > _MOST_FACTORS:
+        size = f.exp(float(y) * f.log(abs(x)))
+        return f.where(x < 0.0, -size, size) if int(y) % 2 else size
     if y in (0, 1):
         return 1.0 * x if y else f.where(x == x, 1.0, 1.0)  # 1 of NaN as well, and still read
     half = _power(f, x, int(y) // 2)
