@@ -13,6 +13,8 @@ import click
 import numpy.typing as npt
 
 from cortex import models, ra
+from cortex.ilir.plan import Presence
+from cortex.linearize import Vocab
 from ragged.errors import ModelError
 
 # A constructor is what has a hidden size to give.
@@ -104,6 +106,22 @@ def with_defaults(name: str, options: Mapping[str, Any], *, hidden: int, vocab: 
     hidden = given.get("hidden", hidden)
     words = {"vocab": vocab} if given.get("input", "word") == "word" else {}
     return {"hidden": hidden, "embed": hidden, **words} | given
+
+
+def vocabulary_for(name: str, model: ra.Model, vocab: Vocab) -> Vocab | None:
+    """Return the vocabulary for a model of trees in brackets: none if it reads no words.
+
+    Raises `ModelError` for one that needs what such trees do not carry.
+    """
+    payloads = model.plan().payloads
+    needed = [each.name for each in payloads if each.name != "word" and each.required is not Presence.NOWHERE]
+    if needed:
+        raise ModelError(
+            f"{name} reads `{needed[0]}`",
+            because="trees in brackets carry words alone",
+            fix="compile it in Python, and call it on structures that carry what it reads",
+        )
+    return vocab if any(each.name == "word" for each in payloads) else None
 
 
 def sizes_in(name: str, params: Mapping[str, npt.NDArray[Any]]) -> dict[str, int]:

@@ -11,7 +11,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from cortex.cli.library import SIZE, build, sizes_in, with_defaults
+from cortex.cli.library import SIZE, build, sizes_in, vocabulary_for, with_defaults
 from cortex.cli.report import INPUT_FILE, OUTPUT_FILE, counted, json_option, print_json, print_table
 from cortex.cli.saved import load_with_trees, model_or_file
 from cortex.cli.trees import read_params, read_trees, read_vocab
@@ -84,7 +84,8 @@ def _compiled(
     trees, vocab = read_trees(trees_path, read_vocab(vocab_path) if vocab_path else None)
     sizes = with_defaults(name, sizes_in(name, params or {}) | asked, hidden=64, vocab=len(vocab))
     model = build(name, sizes)
-    return compile(model, model.init_params(seed) if params is None else params, vocab=vocab), trees
+    words = vocabulary_for(name, model, vocab)
+    return compile(model, model.init_params(seed) if params is None else params, vocab=words), trees
 
 
 @dataclass(frozen=True, slots=True)

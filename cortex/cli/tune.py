@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cortex.cli.library import MODEL, SIZE, build, width_options, with_defaults
+from cortex.cli.library import MODEL, SIZE, build, vocabulary_for, width_options, with_defaults
 from cortex.cli.progress import counting
 from cortex.cli.report import json_option, print_json, print_table, print_text
 from cortex.cli.trees import read_trees, trees_option
@@ -93,6 +93,7 @@ def command(
     trees, vocab = read_trees(path)
     options = {"embed": embed}
     model = build(name, with_defaults(name, options, hidden=hidden, vocab=len(vocab)))
+    words = vocabulary_for(name, model, vocab)
     values: Grid = space or default_space(model)
     with counting(f"{name}: compiling and timing", _number_of_points(values, strategy)) as advance:
         found = tune(
@@ -105,7 +106,7 @@ def command(
             records=records,
             advance=advance,
             threads=threads,
-            vocab=vocab,
+            vocab=words,
         )
     if as_json:
         print_json({"model": name, "hidden": hidden, "trees": len(trees[:batch]), **_document(found)})

@@ -47,16 +47,24 @@ class Vocab:
 
     @classmethod
     def from_trees(cls, texts: str | Iterable[str], unk: str | None = "<unk>") -> Vocab:
-        """Collect the words of bracketed trees, in the order in which they first come, and `unk` after them."""
+        """Collect the words of bracketed trees, in the order in which they first come, and `unk` after them.
+
+        Raises:
+            DataError: a text is no string, or its brackets are no trees.
+        """
+        from cortex.linearize.linearizer import parse_ptb  # here: that module imports this one
+
         words: dict[str, None] = {}
         if not isinstance(texts, Iterable):
             raise _no_list("Vocab.from_trees: the texts", texts, 'a list of texts, ["(good film)"]')
-        for text in [texts] if isinstance(texts, str) else texts:
+        for number, text in enumerate([texts] if isinstance(texts, str) else texts):
             if not isinstance(text, str):
                 raise DataError(
                     f"Vocab.from_trees: a text is of type {type(text).__name__}",
                     fix='bracketed text, "(good film)"',
                 )
+            if not text.isspace() and text:
+                parse_ptb(text, f"Vocab.from_trees: text {number}", None)
             words.update(dict.fromkeys(word for word in _LABEL_OR_WORD.findall(text) if word))
         if unk is not None:
             words[unk] = None

@@ -132,7 +132,27 @@ def _is_arithmetic(feature: str) -> bool:
 
 
 def _with_triple(target: Target) -> Target:
-    """Return the target with the triple that its processor's name needs; `UserError` if LLVM does not know it."""
+    """Return the target with the triple that its processor's name needs.
+
+    Raises:
+        UserError: LLVM does not know the processor or one of the features.
+    """
+    found = _with_known_processor(target)
+    settings = dict(found.settings)
+    changes = settings.pop("mattr", ())
+    for change in changes if isinstance(changes, tuple) else ():
+        name = change.lstrip("+-")
+        probe = tvm.target.Target(Target(found.kind, (*settings.items(), ("mattr", (f"+{name}",)))).tvm)
+        if change[:1] not in ("+", "-") or name not in map(str, codegen.llvm_get_cpu_features(probe)):
+            raise UserError(
+                f"target: no feature '{change}' in '{target}'",
+                because=f"LLVM {codegen.llvm_version_major()} knows none of this name for the processor",
+                fix="-mattr=+avx512f,-avx512bf16, features with + or - before them",
+            )
+    return found
+
+
+def _with_known_processor(target: Target) -> Target:
     settings = dict(target.settings)
     triple = settings.get("mtriple", codegen.llvm_get_system_triple())
     if "mcpu" not in settings or codegen.llvm_is_valid_cpu(settings["mcpu"], triple):

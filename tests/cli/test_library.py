@@ -45,7 +45,16 @@ def test_an_option_that_a_model_does_not_have_is_refused():
 
 
 OWN = """
-from cortex import models
+from cortex import models, ra
+
+def vectors(hidden):
+    h, x = ra.placeholder((ra.N, hidden)), ra.node_input("x", (hidden,))
+    total = lambda n, i: x[n, i] + ra.sum_children(n, lambda k: h[k, i])
+    return ra.recursion_op(h, ra.compute((ra.N, hidden), total))
+
+def counts():
+    h = ra.placeholder((ra.N,))
+    return ra.recursion_op(h, ra.compute((ra.N,), lambda n: 1.0 + ra.sum_children(n, lambda k: h[k])))
 
 def cell(hidden, vocab):
     return models.tree_sum(hidden, vocab)
@@ -87,6 +96,20 @@ def test_what_is_no_function_of_ones_own(cortex, tmp_path, monkeypatch, name, me
     monkeypatch.chdir(tmp_path)
     result = cortex("show", name, "--hidden", 4)
     assert result.exit_code == 2 and message in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "--trees"), ("tune", "--seconds", 0, "--trees")], ids=lambda each: each[0]
+)
+def test_models_that_need_more_than_words(cortex, tmp_path, monkeypatch, trees, command):
+    (tmp_path / "my_cells.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    name, *options = command
+    result = cortex(name, "my_cells:vectors", *options, trees, "--hidden", 4)
+    assert result.exit_code == 2
+    assert "my_cells:vectors reads `x`\n  because: trees in brackets carry words alone" in result.stderr
+    if name == "run":
+        assert cortex(name, "my_cells:counts", *options, trees).exit_code == 0
 
 
 def test_a_users_function_that_makes_no_model_is_refused(monkeypatch):

@@ -66,3 +66,17 @@ def test_words_of_trees_in_the_order_in_which_they_come():
     texts = ["(3 (2 a)\n (1 b))(2 c)", "(1 ( 0 a ) (1 d\N{NO-BREAK SPACE}e))"]
     assert list(Vocab.from_trees(texts)) == ["a", "b", "c", "d\N{NO-BREAK SPACE}e", "<unk>"]
     assert list(Vocab.from_trees(texts[0], unk=None)) == ["a", "b", "c"]
+    assert list(Vocab.from_trees(["", " \n"])) == ["<unk>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(1 (2 good", "Vocab.from_trees: text 1, line 1, column 4: the bracket is never closed"),
+        ("(1 good))", r"Vocab.from_trees: text 1, line 1, column 9: '\)' closes no bracket"),
+        ("good", r"Vocab.from_trees: text 1, line 1, column 1: '\(' expected"),
+    ],
+)
+def test_texts_that_are_no_trees(text, message):
+    with pytest.raises(DataError, match=message):
+        Vocab.from_trees(["(1 fine)", text])

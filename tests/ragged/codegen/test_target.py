@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ragged.codegen.build import compile_program
@@ -155,6 +157,17 @@ def test_what_is_no_target(given, message):
 def test_a_processor_that_llvm_does_not_know():
     with pytest.raises(UserError, match="target: no processor 'zen99' in 'llvm -mcpu=zen99'"):
         parse_target("llvm -mcpu=zen99")
+
+
+@pytest.mark.parametrize("feature", ["+fmaa", "-fmaa", "avx2", "+"])
+def test_a_feature_that_llvm_does_not_know(feature):
+    with pytest.raises(
+        UserError, match=re.escape(f"target: no feature '{feature}' in 'llvm -mattr={feature}'")
+    ):
+        parse_target(f"llvm -mattr={feature}")
+    known = parse_target("llvm -mcpu=x86-64-v3 -mattr=+avx512f,-fma -mtriple=x86_64-linux-gnu")
+    assert "avx512f" in features_of(known) and "fma" not in features_of(known)
+    assert "sve2" in features_of(parse_target("llvm -mcpu=neoverse-v1 -mattr=+sve2"))
 
 
 def test_no_code_for_gpus_yet():
