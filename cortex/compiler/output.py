@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, KeysView, Mapping
-from operator import attrgetter
+from operator import attrgetter, index
 from typing import Any, overload
 
 import numpy as np
@@ -124,10 +124,11 @@ class Output(Mapping[str, Array]):
     def keys(self, structure: int | None = None) -> KeysView[str] | list[object]:
         """Return the outputs' names; or the caller's node, key or token behind each row of `nodes(...)[structure]`.
 
-        Raises `IndexError` for a structure that is not in the batch.
+        Raises `IndexError` for a structure that is not in the batch, `TypeError` for what is no integer.
         """
         if structure is None:
             return self._roots.keys()
+        structure = index(structure)
         if not 0 <= structure < self.num_structures:
             raise IndexError(f"there is no structure {structure}: the output has {self.num_structures}")
         order = self._order

@@ -51,6 +51,11 @@ def test_keys_of_a_structure_that_is_not_there(fn, structure):
         fn([graph(1), graph(2)]).keys(structure)
 
 
+def test_keys_are_of_a_structure_and_not_of_an_output(fn):
+    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+        fn(graph(1)).keys("s")
+
+
 def test_roots_of_several_structures_are_told_apart(fn):
     out = fn([graph(2), graph(1), graph(3)])
     assert out["s"].tolist() == [1, 11, 1, 1, 11, 21]

@@ -82,8 +82,10 @@ def test_integers(value):
 @pytest.mark.parametrize(
     "value",
     [
-        *(True, np.True_, np.array(True), 3.0, np.float32(3), "3", np.array([1, 2])),
+        *(True, np.True_, np.array(True), 3.0, np.float32(3), "3", np.array([1, 2]), np.array([3])),
         *tensor(lambda torch: torch.tensor(True)),
+        *tensor(lambda torch: torch.tensor([3])),
+        *tensor(lambda torch: torch.tensor([[3]])),
     ],
 )
 def test_what_is_no_integer(value):

@@ -23,12 +23,18 @@ bool has_bool_dtype(nb::handle value) {
   return nb::cast<bool>(nb::str(dtype).attr("endswith")("bool"));
 }
 
+// Whether an array or a tensor has dimensions, also where it has one element alone.
+bool has_dimensions(nb::handle value) {
+  nb::object dimensions = find(value, nb::str("ndim"));
+  return dimensions.is_valid() && PyLong_Check(dimensions.ptr()) && !dimensions.equal(nb::int_(0));
+}
+
 void append_python_integer(const PayloadSpec& payload, PyObject* value, bool required, const Location& location,
                            char* to) {
   nb::object index = nb::borrow(value);
   if (!PyLong_CheckExact(value)) {
     if (is_masked(value)) fault("masked", location.place(), payload.name);
-    if (PyBool_Check(value) || (!is_numpy_integer(value) && has_bool_dtype(value))) {
+    if (PyBool_Check(value) || (!is_numpy_integer(value) && (has_bool_dtype(value) || has_dimensions(value)))) {
       fault("no_integer", location.place(), payload.payload, index);
     }
     PyObject* number = PyNumber_Index(value);

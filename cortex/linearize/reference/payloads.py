@@ -77,7 +77,8 @@ def _read_scalar(payload: Payload, value: object, place: Place) -> list[Any] | n
 def _integer(payload: Payload, value: object, place: Place) -> int:
     if isinstance(value, np.ma.MaskedArray):
         raise faults.masked(place, payload.name)
-    if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
+    has_dimensions = isinstance(dimensions := getattr(value, "ndim", 0), int) and dimensions != 0
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool") or has_dimensions:
         raise faults.no_integer(place, payload, value)
     try:
         return operator.index(value)  # type: ignore[arg-type]
