@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Unary, Var
-from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.analysis.apart import apart
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import ElementAccess, Regions, Site, path_to, regions, regions_of
 from ragged.ir.stmt import Alloc, Barrier, Check, For, Label, Reduce, Store
 from ragged.prove import Proof, Prover, Unproven, prover_of
+from ragged.prove.proven_goals import ProvenGoals
 
 Copies = Mapping[Var, Expr]
 """The variables of the loops around a statement, and what they are in one of the two iterations."""
@@ -62,12 +63,12 @@ def find_conflict(
     around the one and the other statement is. With `reassociate`, updates of one accumulator by the same combiner may
     trade places, which changes rounding. Accesses of buffers that are not what it is `about` are left out.
     """
-    prover, proven = prover_of(program), set[object]()
+    prover, proven, goals = prover_of(program), set[object](), ProvenGoals()
     mine, yours = _touching(first, about), _touching(second, about)
     partners = _Partners(yours)
     for one in mine:
         for place in partners.of(one):
-            found = _between(prover, one, yours[place], common, relation, reassociate, proven)
+            found = _between(prover, one, yours[place], common, relation, reassociate, proven, goals)
             if found is not None:
                 return found
     return None
@@ -145,8 +146,12 @@ def _between(
     relation: Relation,
     reassociate: bool,
     proven: set[object],
+    goals: ProvenGoals,
 ) -> Conflict | None:
-    """Return a conflict between two statements; `proven` are the questions answered so far: many are alike."""
+    """Return a conflict between two statements; `proven` are the questions answered so far: many are alike.
+
+    `goals` are what was proven under conditions of statements.
+    """
     one, mine, other, yours = this.site, this.regions, that.site, that.regions
     ordering = next((each for each in (this, that) if each.orders), None)
     if ordering is not None:
@@ -162,7 +167,7 @@ def _between(
         question = (a, tuple(first), b, tuple(second))
         if question in proven:
             continue
-        match _ask(prover, (one, a, first), (other, b, second), common, relation(first, second)):
+        match _ask(prover, (one, a, first), (other, b, second), common, relation(first, second), goals):
             case Proof():
                 proven.add(question)
             case Unproven(example=example):
@@ -188,16 +193,21 @@ def _ask(
     that: tuple[Site, ElementAccess, Copies],
     common: int,
     relation: tuple[Expr, ...],
+    goals: ProvenGoals | None = None,
 ) -> Proof | Unproven:
     """Ask whether two accesses, each in an iteration of its own, touch different elements where `relation` holds."""
     (one, a, first), (other, b, second) = this, that
-    goal = _unless(relation, _differ(a, first, b, second))
     loops = (*_ranges(one, first, common), *_ranges(other, second, common), *_shared(one, common))
     conditions = (
         *(substitute(c, first) for c in a.conditions),
         *(substitute(c, second) for c in b.conditions),
     )
-    return prover.prove(goal, loops=loops, conditions=conditions)
+    places = []  # of two names of one memory nothing is known
+    if a.buffer is b.buffer:
+        indices = zip(a.indices, b.indices, strict=True)
+        places = [(substitute(here, first), substitute(there, second)) for here, there in indices]
+    goal = apart(places, relation, dict(loops), conditions)
+    return prover.prove(goal, loops=loops, conditions=conditions, proven=goals)
 
 
 def _copies(site: Site, common: int, mark: str) -> dict[Var, Expr]:
@@ -219,28 +229,6 @@ def _ranges(site: Site, copies: Copies, common: int) -> tuple[tuple[Var, Expr], 
 
 def _shared(site: Site, common: int) -> tuple[tuple[Var, Expr], ...]:
     return path_to(site).ranges[:common]
-
-
-def _differ(a: ElementAccess, first: Copies, b: ElementAccess, second: Copies) -> Expr:
-    """Return that the two accesses are of different elements: never known of two names of one memory."""
-    if a.buffer is not b.buffer:
-        return Const(False, DType.BOOL)
-    goal: Expr | None = None
-    for here, there in zip(a.indices, b.indices, strict=True):
-        different = Binary(BinaryOp.NE, substitute(here, first), substitute(there, second))
-        goal = different if goal is None else Binary(BinaryOp.OR, goal, different)
-    return Const(False, DType.BOOL) if goal is None else goal
-
-
-def _unless(relation: tuple[Expr, ...], goal: Expr) -> Expr:
-    """Return that `goal` holds where all of `relation` do.
-
-    They are part of what is asked, not conditions: a prover may leave out a condition that shares no variable with the
-    goal, and two accesses of `x[0]` share none with what makes their iterations impossible.
-    """
-    for condition in relation:
-        goal = Binary(BinaryOp.OR, Unary(UnaryOp.NOT, condition), goal)
-    return goal
 
 
 def _overlap(a: Buffer, b: Buffer) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ragged.ir.expr import Var
@@ -14,9 +14,13 @@ from ragged.prove.question import variable
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The goal holds wherever `facts` do; none of them is left out of this proof without more effort."""
+    """The goal holds wherever `facts` do; none of them is left out of this proof without more effort.
+
+    Of the question's conditions those at the positions `needed` suffice; None if that is not known.
+    """
 
     facts: frozenset[Fact]
+    needed: tuple[int, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

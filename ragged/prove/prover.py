@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ragged.ir.expr import Expr, Var
 from ragged.ir.fact import Fact
 from ragged.ir.program import Program
-from ragged.prove.answers import Answer, Proof, Unproven
+from ragged.prove.answers import Answer, Proof, Refuted, Unproven
 from ragged.prove.context import relevant
 from ragged.prove.linear import follows
+from ragged.prove.proven_goals import ProvenGoals
 from ragged.prove.query import Query
 from ragged.prove.question import Question, numbered
 from ragged.prove.row_major import by_rows_and_columns
@@ -41,17 +42,28 @@ class Prover:
     answers: dict[Question, Answer] | None = field(default_factory=dict, repr=False, compare=False)
 
     def prove(
-        self, goal: Expr, *, loops: Bindings = (), lets: Bindings = (), conditions: Sequence[Expr] = ()
+        self,
+        goal: Expr,
+        *,
+        loops: Bindings = (),
+        lets: Bindings = (),
+        conditions: Sequence[Expr] = (),
+        proven: ProvenGoals | None = None,
     ) -> Proof | Unproven:
         """Prove that `goal`, a BOOL expression, holds in some place of the program.
 
         `loops` are the loops around it, each a variable and its extent; `lets` the variables that are bound
         to values; `conditions` the BOOL expressions that hold there. What is proven is that the goal holds
-        whenever the place is reached: whether the goal's own calls lie in their domains is another goal.
+        whenever the place is reached: whether the goal's own calls lie in their domains is another goal. What was
+        `proven` is looked at first, and a proof noted there.
         """
         about = relevant(goal, loops, lets, conditions)
         question, variables = numbered(goal, about)
-        answer = self._answer(question)
+        answer: Answer | None = None if proven is None else proven.find(question)
+        if answer is None:
+            answer = self._answer(question)
+            if proven is not None and isinstance(answer, Proof):
+                proven.add(question, answer)
         if isinstance(answer, Proof):
             for facts in _recordings()[-1:]:
                 facts |= answer.facts
@@ -80,8 +92,15 @@ class Prover:
 
     def _anew(self, question: Question, facts: Sequence[Fact]) -> Answer:
         asked = Query(question, facts)
-        answer = asked.alone(self.effort // _LITTLE)
-        return answer or self._by_rows_and_columns(question) or asked.answer(self.effort)
+        answer = asked.alone(self.effort // _LITTLE) or self._by_rows_and_columns(question)
+        if answer is None:
+            found = asked.answer(self.effort)
+            if isinstance(found, Refuted):
+                return found
+            answer = found
+        if not question.about.conditions:
+            return answer
+        return replace(answer, needed=asked.needed(answer.facts, self.effort))
 
     def _by_rows_and_columns(self, question: Question) -> Proof | None:
         """Prove that places differ without products of unknowns, if it is about such places."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,17 +28,26 @@ class Query:
     question: Question
     facts: Sequence[Fact]
     to: Translator = field(default_factory=Translator)
-    refuted: list[Term] = field(init=False)
+    place: list[Term] = field(init=False)
+    conditions: list[Term] = field(init=False)
+    refuted: Term = field(init=False)
+    axioms: dict[Fact, list[Term]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        place = self._place(self.question.about)
-        self.refuted = [*place, z3.Not(self.to.term(self.question.goal))]
+        self.place = self._place(self.question.about)
+        self.conditions = [self.to.term(condition) for condition in self.question.about.conditions]
+        self.refuted = z3.Not(self.to.term(self.question.goal))
+
+    @property
+    def asserted(self) -> list[Term]:
+        """What holds where the goal does not."""
+        return [*self.place, *self.conditions, self.refuted, *self.to.known]
 
     def alone(self, effort: int) -> Proof | None:
         """Prove the goal without any fact, if so little does: most goals are about places of one tile."""
         solver = z3.SimpleSolver(ctx=self.to.context)
         solver.set("rlimit", effort)
-        solver.add(*self.refuted, *self.to.known)
+        solver.add(*self.asserted)
         return Proof(frozenset()) if solver.check() == z3.unsat else None
 
     def answer(self, effort: int) -> Answer:
@@ -46,8 +55,8 @@ class Query:
         mentioned = list(self.to.calls)
         for _ in range(_ROUNDS):
             calls = tuple(self.to.calls.values())
-            axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
-            solver, uses = self._solver([*self.refuted, *self.to.known], axioms, effort)
+            self.axioms = {fact: list(instances(fact, calls, self.to)) for fact in self.facts}
+            solver, uses = self._solver(effort)
             before = _spent(solver)
             found = solver.check(*uses.values())
             if found == z3.unsat or len(self.to.calls) == len(calls):
@@ -59,17 +68,28 @@ class Query:
         out_of_effort = solver.reason_unknown() in ("canceled", "max. resource limit exceeded")
         return Refuted("resource limit" if out_of_effort else "undecided")
 
-    def _solver(
-        self, asserted: Sequence[Term], axioms: Mapping[Fact, list[Term]], effort: int
-    ) -> tuple[Any, dict[Fact, Term]]:
+    def needed(self, facts: Collection[Fact], effort: int) -> tuple[int, ...] | None:
+        """Return positions of conditions that suffice for a proof by these facts; None if they are not found."""
+        solver = z3.SimpleSolver(ctx=self.to.context)
+        solver.set("rlimit", effort)
+        solver.add(*(term for fact, instance in self.axioms.items() if fact in facts for term in instance))
+        solver.add(*self.place, self.refuted, *self.to.known)
+        uses = [z3.Bool(f"condition!{k}", self.to.context) for k in range(len(self.conditions))]
+        solver.add(*map(z3.Implies, uses, self.conditions))
+        if solver.check(*uses) != z3.unsat:
+            return None
+        core = {term.get_id() for term in solver.unsat_core()}
+        return tuple(k for k, use in enumerate(uses) if use.get_id() in core)
+
+    def _solver(self, effort: int) -> tuple[Any, dict[Fact, Term]]:
         """Return a solver, and for each fact that says something the Boolean that makes it hold."""
         solver = z3.SimpleSolver(ctx=self.to.context)
         solver.set("rlimit", effort)
-        solver.add(*asserted)
+        solver.add(*self.asserted)
         uses = {}
-        for number, fact in enumerate(fact for fact, instance in axioms.items() if instance):
+        for number, fact in enumerate(fact for fact, instance in self.axioms.items() if instance):
             uses[fact] = z3.Bool(f"fact!{number}", self.to.context)
-            solver.add(z3.Implies(uses[fact], self.to.every(axioms[fact])))
+            solver.add(z3.Implies(uses[fact], self.to.every(self.axioms[fact])))
         return solver, uses
 
     def _place(self, about: Context) -> list[Term]:
@@ -78,7 +98,6 @@ class Query:
         for var, extent in about.loops:
             place += self.to.within(self.to.var(var), self.to.term(extent))
         place += [combined(BinaryOp.EQ, self.to.var(var), self.to.term(value)) for var, value in about.lets]
-        place += [self.to.term(condition) for condition in about.conditions]
         return place
 
     def _example(

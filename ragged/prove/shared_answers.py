@@ -106,12 +106,18 @@ def _declaration(names: Names, symbol: object) -> str:
             raise InternalError(f"a question names a {type(symbol).__name__}")
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptProof:
+    facts: tuple[int, ...]
+    needed: tuple[int, ...] | None
+
+
 @dataclass(slots=True)
 class SharedAnswers:
-    """The answers found last, at most `most`: each by its key, with the positions of the facts that it relies on."""
+    """The answers found last, at most `most`, by their keys; of a proof the positions of its facts and conditions."""
 
     most: int = 1 << 14
-    found: OrderedDict[bytes, Refuted | tuple[int, ...]] = field(default_factory=OrderedDict)
+    found: OrderedDict[bytes, Refuted | _KeptProof] = field(default_factory=OrderedDict)
     lock: Lock = field(default_factory=Lock)
 
     def get(self, key: bytes, facts: Sequence[Fact]) -> Answer | None:
@@ -121,15 +127,17 @@ class SharedAnswers:
             if answer is None:
                 return None
             self.found.move_to_end(key)
-        return answer if isinstance(answer, Refuted) else Proof(frozenset(facts[k] for k in answer))
+        if isinstance(answer, Refuted):
+            return answer
+        return Proof(frozenset(facts[k] for k in answer.facts), answer.needed)
 
     def put(self, key: bytes, facts: Sequence[Fact], answer: Answer) -> None:
         """Keep an answer, in place of the one that was asked for least recently if there are too many."""
-        kept = (
-            answer
-            if isinstance(answer, Refuted)
-            else tuple(k for k, fact in enumerate(facts) if fact in answer.facts)
-        )
+        kept: Refuted | _KeptProof
+        if isinstance(answer, Refuted):
+            kept = answer
+        else:
+            kept = _KeptProof(tuple(k for k, fact in enumerate(facts) if fact in answer.facts), answer.needed)
         with self.lock:
             self.found[key] = kept
             if len(self.found) > self.most:

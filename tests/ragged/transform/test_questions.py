@@ -19,6 +19,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.sites import regions, regions_of, sites
 from ragged.ir.stmt import For
 from ragged.prove import Prover, prover_of
+from ragged.prove.proven_goals import ProvenGoals
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.legality import labelled
 from ragged.transform.loops.fission import fission
@@ -94,8 +95,8 @@ def compared(monkeypatch):
     prove = Prover.prove
     count = [0]
 
-    def both(self, goal, **place):
-        answer = prove(self, goal, **place)
+    def both(self, goal, proven=None, **place):
+        answer = prove(self, goal, proven=proven, **place)
         anew = prove(Prover(self.program, self.effort, answers=None), goal, **place)
         assert type(answer) is type(anew), goal
         count[0] += 1
@@ -137,7 +138,7 @@ def every_pair(program, statements, common, relation):
     for one in touching:
         for other in touching:
             prover = prover_of(program)
-            found = dependence._between(prover, one, other, common, relation, False, proven)
+            found = dependence._between(prover, one, other, common, relation, False, proven, ProvenGoals())
             if found is not None:
                 return found
     return None
