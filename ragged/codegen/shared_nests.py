@@ -23,7 +23,8 @@ def share_nests(function: Any, name: str) -> tuple[Any, dict[Any, Any]]:
     """Return a `tirx.PrimFunc` with calls in place of nests that it has repeatedly, and the functions called.
 
     Functions have their `GlobalVar` as key. A nest that may end the stage is not shared, nor one of fewer statements
-    than its function would have arguments.
+    than its function would have arguments, nor one that uses a local buffer from around it: that might be in registers,
+    which have no address.
     """
     found = _NestFinder()
     found.visit(function.body)
@@ -99,9 +100,15 @@ def _repeated(nests: Sequence[_SharedNest]) -> Iterator[list[_SharedNest]]:
     for group in sorted(groups.values(), key=lambda group: -group[0].statements):
         left = [nest for nest in group if nest.place not in gone]
         equal = [nest for nest in left if _equal(left[0].loop, nest.loop)]
-        if len(equal) > 1 and equal[0].statements >= len(_free(equal[0].loop)):
+        if len(equal) > 1 and _is_worth_it(equal[0]):
             gone.update(place for nest in equal[1:] for place in range(nest.place, nest.end))
             yield equal
+
+
+def _is_worth_it(nest: _SharedNest) -> bool:
+    free = _free(nest.loop)
+    local = any(isinstance(var.ty, tirx.BufferType) and var.ty.storage_scope == "local" for var in free)
+    return nest.statements >= len(free) and not local
 
 
 def _equal(loop: Any, other: Any) -> bool:

@@ -12,15 +12,15 @@ from ragged.codegen.entry import CompiledCheckFailed
 from ragged.codegen.shared_nests import share_nests
 from ragged.codegen.tir import stage_function
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Const, Ref, Role, Var
+from ragged.ir.expr import Buffer, Const, Role, Var
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Alloc, Check, Label, LoopKind, block
-from tests.ragged.codegen.hand import at, buffer, call, f32, loop, op, output, program, run, store
+from tests.ragged.codegen.hand import at, buffer, call, f32, loop, op, output, program, run, size, store
 
 ROWS, COLUMNS = 3, 16
 X, Y, A, B = (buffer(name, ROWS, COLUMNS) for name in "xyab")
-P, Q = output("p", ROWS, COLUMNS), output("q", ROWS, COLUMNS)
+P, Q, U, V = (output(name, ROWS, COLUMNS) for name in "pquv")
 
 
 def nest(target, source, other, *, scale: float = 2.0, stores: int = 16, function: str = "abs"):
@@ -31,12 +31,15 @@ def nest(target, source, other, *, scale: float = 2.0, stores: int = 16, functio
     return loop(i, ROWS, body)
 
 
+CHOSEN = size("chosen")
+
+
 def checked(*nests) -> Program:
     """Return a program of nests, one after another, and check that its code stores what the interpreter does."""
-    made = program(block(*nests), X, Y, A, B, P, Q)
+    made = program(block(*nests), CHOSEN, X, Y, A, B, P, Q, U, V)
     rng = np.random.default_rng(0)
     arrays = {name: rng.standard_normal((ROWS, COLUMNS)).astype(np.float32) for name in "xyab"}
-    got, expected = run(made, **arrays), interpret(made, {}, arrays)
+    got, expected = run(made, chosen=0, **arrays), interpret(made, {"chosen": 0}, arrays)
     for name in "pq":
         written = ~np.isnan(expected[name])
         assert written.any()
@@ -79,20 +82,41 @@ def test_variables_of_loops_around_are_arguments():
     assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
 
 
-def test_what_is_stored_before_a_call_is_read_in_it():
+def scaled(target, source, scale, row, of=None):
+    """Store `source * scale` in a row of `target`, by default of the same row."""
+    i, copy = Var("i"), Var("copy")
+    read = at(source, row if of is None else of, copy)
+    body = store(target, (row, copy), op("*", read, f32(scale)))
+    return loop(i, 1, loop(copy, COLUMNS, body, LoopKind.UNROLLED))
+
+
+def test_what_is_stored_between_calls_is_read_in_them():
     """Also where LLVM copies the function to its callers, which know the buffers under other names."""
+    row = Var("row")
+    steps = (
+        *(scaled(U, X, 2, row), scaled(P, U, 7, row, of=CHOSEN)),
+        *(scaled(V, Y, 3, row), scaled(Q, V, 7, row, of=CHOSEN)),
+        *(scaled(V, A, 5, row), scaled(P, V, 7, row, of=CHOSEN)),
+    )
+    made = checked(loop(row, ROWS, block(*steps)))
+    assert calls(made)[""].count("shared_p_0") == 3
+
+
+def test_local_buffers_stay_in_registers():
+    """What uses one from around it is no function: it would have to have an address."""
 
     def doubled(target, source, scale):
-        own = Buffer(f"own{scale}", DType.FLOAT32, (Const(COLUMNS),), Role.LOCAL)
-        row, i, j, copy = Var("row"), Var("i"), Var("j"), Var("copy")
-        fill = loop(i, COLUMNS, store(own, (i,), op("*", at(source, row, i), f32(scale))))
-        place = op("+", op("*", Ref(j), Const(4)), Ref(copy))
-        both = store(target, (row, place), op("+", at(own, place), at(own, place)))
-        read = loop(j, COLUMNS // 4, loop(copy, 4, both, LoopKind.UNROLLED))
-        return loop(row, ROWS, Alloc(own, block(fill, read)))
+        own = Buffer(f"own{target.name}", DType.FLOAT32, (Const(ROWS), Const(COLUMNS)), Role.LOCAL)
+        row, again = Var("row"), Var("again")
+        fill, read = (
+            loop(row, ROWS, scaled(own, source, scale, row)),
+            loop(again, ROWS, scaled(target, own, 7, again)),
+        )
+        return loop(Var("once"), 1, Alloc(own, block(fill, read)))
 
-    made = checked(doubled(P, X, 2), doubled(Q, Y, 3))
-    assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
+    assert calls(checked(doubled(P, X, 2), doubled(Q, Y, 3))) == {"": []}
+    whole = calls(checked(doubled(P, X, 2), doubled(Q, Y, 2)))
+    assert whole == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
 
 
 @pytest.mark.parametrize(
@@ -120,13 +144,13 @@ def test_nests_that_may_end_the_stage():
     made = checked(with_check(P, X, A), with_check(Q, Y, B))
     assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}  # the loops behind the checks
     with pytest.raises(CompiledCheckFailed):
-        run(made, **{name: np.full((ROWS, COLUMNS), 200, np.float32) for name in "xyab"})
+        run(made, chosen=0, **{name: np.full((ROWS, COLUMNS), 200, np.float32) for name in "xyab"})
 
 
 def test_assembly_has_what_is_called():
     # with this function they are more than LLVM copies to where they are called
     nests = (nest(*buffers, function="tanh") for buffers in ((P, X, A), (Q, Y, B)))
-    text = compile_program(program(block(*nests), X, Y, A, B, P, Q)).asm(StageKind.KERNEL)
+    text = compile_program(program(block(*nests), X, Y, A, B, P, Q, U, V)).asm(StageKind.KERNEL)
     assert text.startswith("p_kernel_compute_:\n")
     (label,) = re.findall(r"^\S*shared_p_kernel_0(?=:$)", text, re.MULTILINE)
     assert len(re.findall(rf"(?:call\S*|jmp)\s+{re.escape(label)}$", text, re.MULTILINE)) == 2
