@@ -37,6 +37,7 @@ def read_trees(path: Path, vocab: Vocab | None = None) -> tuple[list[Node], Voca
     the file, with line and column.
     """
     if vocab is None:
+        read_ptb(path)  # names the file where it holds no trees
         vocab = Vocab.from_trees(read_utf8(path, str(path)), unk=_UNKNOWN)
     return read_ptb(path, vocab=vocab), vocab
 

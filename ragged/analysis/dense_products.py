@@ -38,7 +38,6 @@ class DenseProduct:
     `around` them have more than one statement inside.
     """
 
-    init: Label
     update: Label
     batch: tuple[For, ...]
     rows: tuple[For, ...]
@@ -81,7 +80,6 @@ class DenseReduction:
     `result` is the last store of the same element; `around` are loops with more than one statement inside.
     """
 
-    init: Label
     update: Reduce
     result: Store
     outputs: tuple[For, ...]
@@ -116,14 +114,13 @@ def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
         return None
     count = len(update.axes)
     axes, outputs = site.loops[-count:], _outputs(site, count)
-    found = _stores(outputs, update)
+    found = _result(outputs, update)
     if found is None or [axis.var for axis in axes] != list(update.axes):
         return None
     if not all(_is_dense(loop) for loop in (*axes, *outputs)):
         return None
-    init, result = found
     around = site.loops[: -count - len(outputs)]
-    return DenseReduction(init.label, update, result, outputs, axes, around)
+    return DenseReduction(update, found, outputs, axes, around)
 
 
 def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProduct | None:
@@ -151,7 +148,6 @@ def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProdu
             if found.factors is None and not rows:
                 continue  # each element of the operand is read once
             return DenseProduct(
-                found.init,
                 found.update.label,
                 batch,
                 rows,
@@ -218,10 +214,10 @@ def _outputs(site: Site, axes: int) -> tuple[For, ...]:
     return tuple(reversed(found))
 
 
-def _stores(outputs: tuple[For, ...], update: Reduce) -> tuple[Store, Store] | None:
-    """Return the store of the same element directly before the loops of the reduction, and the last store after them.
+def _result(outputs: tuple[For, ...], update: Reduce) -> Store | None:
+    """Return the last store after the loops of a reduction, or the one before them; None if it has another form.
 
-    Where there is no store after them, the result is what is stored before.
+    Directly before the loops is a store of the same element, and after them are stores alone.
     """
     if not outputs:
         return None
@@ -231,7 +227,7 @@ def _stores(outputs: tuple[For, ...], update: Reduce) -> tuple[Store, Store] | N
             while isinstance(loop.body, For):
                 loop = loop.body
             same = buffer is update.buffer and indices == update.indices and loop.body is update
-            return (init, [init, *stores][-1]) if same and len(stores) == len(after) else None
+            return [init, *stores][-1] if same and len(stores) == len(after) else None
         case _:
             return None
 

@@ -15,7 +15,7 @@ from ragged.api.values import Value
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.build import both, within, zero
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
@@ -55,7 +55,6 @@ class Bounds:
     decisions: ScheduleDecisions
     functions: Functions
     layouts: Mapping[RaggedTensor, PackedLayout]
-    buffers: Mapping[RaggedTensor, Buffer]
     prover: Prover = field(init=False)
 
     def __post_init__(self) -> None:

@@ -84,7 +84,7 @@ class _OperatorLowering:
         for tensor in tensors:
             self.layouts[tensor] = stored(tensor, self.decisions, functions)
             self.buffers[tensor] = self.buffer(tensor)
-        self.bounds = Bounds(self.decisions, functions, self.layouts, self.buffers)
+        self.bounds = Bounds(self.decisions, functions, self.layouts)
         for tensor in tensors:
             self.bounds.require_extents(tensor)
         self.rewrite = _Accesses(self.layouts, self.buffers, functions)

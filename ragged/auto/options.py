@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ragged.auto.microkernel import most_rows
@@ -222,17 +222,21 @@ class ScheduleOptions:
 
     def __repr__(self) -> str:
         """Return the call that constructs the options, without defaults."""
-        changed = (f"{each.name}={getattr(self, each.name)!r}" for each in self._changed())
+        changed = (f"{name}={value!r}" for name, value in self.changed().items())
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def _changed(self) -> Iterator[Field[Any]]:
-        return (each for each in fields(self) if getattr(self, each.name) != each.default)
+    def changed(self) -> dict[str, Any]:
+        """Return the options that are not the default, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {each.name: values[each.name] for each in fields(self) if values[each.name] != each.default}
 
     def notes(self) -> Iterator[str]:
         """Yield a comment for each option that is not the default: its value, the default and its reason."""
-        for each in self._changed():
-            value = getattr(self, each.name)
-            yield f"# {each.name}={value!r} is set; {each.default!r} by default: {each.metadata[_WHY]}"
+        changed = self.changed()
+        for each in fields(self):
+            if each.name in changed:
+                value = changed[each.name]
+                yield f"# {each.name}={value!r} is set; {each.default!r} by default: {each.metadata[_WHY]}"
 
 
 def tiles_cost(vectors: int, width: int) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias, assert_never
 
-from ragged.ir.expr import Binary, Buffer, Dim, Expr, Load, Select, Unary, Var
+from ragged.ir.expr import Binary, Buffer, Expr, Load, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, Stage
 from ragged.ir.rewrite import substitute
@@ -48,11 +48,6 @@ class Site:
         return tuple(outer for outer in self.around if isinstance(outer, For))
 
     @property
-    def dims(self) -> tuple[Dim | None, ...]:
-        """The dimension that each of the loops iterates."""
-        return tuple(loop.dim for loop in self.loops)
-
-    @property
     def conditions(self) -> tuple[Expr, ...]:
         """What holds because of the branches that the statement stands in."""
         return tuple(outer.condition for outer in self.around if isinstance(outer, Branch))
@@ -69,16 +64,11 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class ElementAccess:
-    """An element that is read or written where all of `conditions` hold; lets are substituted in both.
-
-    `loops` are the loops around the access, outermost first: fewer than around the statement where the
-    access is made on the way to it, in an outer loop's extent, a let or a condition.
-    """
+    """An element that is read or written where all of `conditions` hold; lets are substituted in both."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     conditions: tuple[Expr, ...]
-    loops: tuple[Var, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +178,7 @@ class Path:
     def read(self, *exprs: Expr) -> tuple[ElementAccess, ...]:
         """Return what expressions that stand here read."""
         return tuple(
-            ElementAccess(part.buffer, part.indices, conditions, self.loops)
+            ElementAccess(part.buffer, part.indices, conditions)
             for expr in exprs
             for part, conditions in evaluated(self.expand(expr), self.conditions)
             if isinstance(part, Load)
@@ -245,7 +235,7 @@ class Path:
         own = self.read(*held(stmt))
         match stmt:
             case Store(buffer=buffer, indices=indices) | Reduce(buffer=buffer, indices=indices):
-                target = ElementAccess(buffer, tuple(map(self.expand, indices)), self.conditions, self.loops)
+                target = ElementAccess(buffer, tuple(map(self.expand, indices)), self.conditions)
                 updated = (target,) if isinstance(stmt, Reduce) else ()
                 return Regions((*self.reads, *own, *updated), (target,))
             case _:

@@ -10,6 +10,7 @@ from math import prod
 from typing import TypeAlias
 
 from ragged.arith.affine import affine
+from ragged.arith.intervals import INVERSE
 from ragged.arith.refute import Form, plus, refuted
 from ragged.errors import InternalError
 from ragged.ir.dtype import DType
@@ -41,14 +42,6 @@ _COMPARED: dict[BinaryOp, Callable[[Form], _Cases]] = {
     BinaryOp.LE: lambda d: [_Case(positive=(_minus(d),))],
     BinaryOp.GT: lambda d: [_Case(positive=(_more(d),))],
     BinaryOp.GE: lambda d: [_Case(positive=(d,))],
-}
-_NEGATED = {
-    BinaryOp.EQ: BinaryOp.NE,
-    BinaryOp.NE: BinaryOp.EQ,
-    BinaryOp.LT: BinaryOp.GE,
-    BinaryOp.GE: BinaryOp.LT,
-    BinaryOp.LE: BinaryOp.GT,
-    BinaryOp.GT: BinaryOp.LE,
 }
 
 
@@ -149,7 +142,7 @@ class _Forms:
                 a, b = self.form(lhs), self.form(rhs)
                 if a is None or b is None:
                     return [_Case()]
-                return _COMPARED[op if holds else _NEGATED[op]](plus(a, b, -1))
+                return _COMPARED[op if holds else INVERSE[op]](plus(a, b, -1))
             case _:
                 return [_Case()]
 

@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,15 +62,6 @@ def key_for(programs: Iterable[Program], threads: int, shapes: Iterable[Shape] |
 def key_of_text(program: str, threads: int, shapes: str) -> RecordKey:
     """Return the key of what has this text, on this machine."""
     return RecordKey(_digest(program), _digest(processor.identity()), threads, shapes)
-
-
-def changed_options(options: ScheduleOptions) -> dict[str, Any]:
-    """Return the options that are not the default, by name."""
-    names = (each.name for each in fields(options))
-    default = type(options)()
-    return {
-        name: getattr(options, name) for name in names if getattr(options, name) != getattr(default, name)
-    }
 
 
 def options_from(changed: dict[str, Any], kind: type[O]) -> O:

@@ -13,7 +13,7 @@ from ragged.auto.options import ScheduleOptions
 from ragged.errors import UserError
 from ragged.runtime.cores import usable_cores
 from ragged.tuning.contest import Contest, Subject
-from ragged.tuning.records import Record, RecordKey, append_record, changed_options, records_of
+from ragged.tuning.records import Record, RecordKey, append_record, records_of
 from ragged.tuning.result import Tuning
 from ragged.tuning.space import Point, Space
 from ragged.tuning.strategies import StrategyLike, strategy_of
@@ -100,7 +100,7 @@ class MeasuredSearch(Generic[O]):
                 append_record(self._records, self._record(options))
 
     def _record(self, options: O) -> Record:
-        cost, changed = self._contest.cost(options), changed_options(options)
+        cost, changed = self._contest.cost(options), options.changed()
         refused, timed = self._contest.refused.get(options), self._contest.timed.get(options)
         return Record(
             self._key,

@@ -10,7 +10,6 @@ from ragged.tuning.records import (
     Record,
     RecordKey,
     append_record,
-    changed_options,
     merge_records,
     options_from,
     read_records,
@@ -22,7 +21,7 @@ TILED = ScheduleOptions(tile=(6, 4), reroll=False)
 
 
 def record(relative, options=TILED, key=KEY):
-    return Record(key, changed_options(options), relative)
+    return Record(key, options.changed(), relative)
 
 
 def test_options_come_back_from_a_file(tmp_path):
