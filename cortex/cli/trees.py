@@ -37,8 +37,9 @@ def read_trees(path: Path, vocab: Vocab | None = None) -> tuple[list[Node], Voca
     the file, with line and column.
     """
     if vocab is None:
+        text = read_utf8(path, str(path))
         read_ptb(path)  # names the file where it holds no trees
-        vocab = Vocab.from_trees(read_utf8(path, str(path)), unk=_UNKNOWN)
+        vocab = Vocab.from_trees(text, unk=_UNKNOWN)
     return read_ptb(path, vocab=vocab), vocab
 
 
