@@ -49,12 +49,8 @@ def fuse_row_blocks(schedule: LoopSchedule) -> None:
     """
     blocks = [loop.var for loop in _loops_without_products(schedule.program) if _rows_of(loop) is not None]
     for loop in blocks:
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt(f"fuse blocks of rows '{loop.name}'"):
             _fuse(schedule, loop)
-        except ScheduleError as refusal:
-            schedule.restore(before)
-            schedule.refuse(f"fuse blocks of rows '{loop.name}'", refusal)
 
 
 def _loops_without_products(program: Program) -> list[For]:

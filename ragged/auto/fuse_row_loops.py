@@ -10,7 +10,6 @@ from ragged.auto.options import ScheduleOptions
 from ragged.auto.tensorize_products import suits_matrix_unit
 from ragged.auto.tile_products import partition_rows
 from ragged.auto.tile_sizes import rows_of_tile
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
@@ -31,11 +30,8 @@ def fuse_row_loops(schedule: LoopSchedule, machine: Machine, options: ScheduleOp
     element. The order of each sum stays; nests that a primitive refuses stay as they are.
     """
     for run in _runs(schedule.program):
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             _fuse(schedule, run, machine, options)
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _fuse(schedule: LoopSchedule, run: list[For], machine: Machine, options: ScheduleOptions) -> None:

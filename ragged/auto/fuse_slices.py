@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragged.analysis.contractions import contractions
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
@@ -23,12 +22,9 @@ def fuse_slices(schedule: LoopSchedule) -> None:
     worker that runs all slices of an iteration reads it once. What a primitive refuses is left as it is.
     """
     for slices, rows in list(_around_matrices(schedule.program)):
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             schedule.apply(reorder, (rows, slices))
             schedule.apply(fuse, rows, slices)
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:

@@ -208,11 +208,8 @@ def _hold_sums(schedule: LoopSchedule) -> None:
     for contraction in list(contractions(schedule.program)):
         if contraction.update in local:
             continue
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             schedule.apply(cache_write, contraction.update, contraction.outputs[-1].var)
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _keep_weights(schedule: LoopSchedule, grid: Grid) -> Iterator[str]:

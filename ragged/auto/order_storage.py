@@ -50,11 +50,8 @@ def order_loops(schedule: LoopSchedule) -> None:
     The other one goes over what lies in memory row by row: slices of it need nothing of each other.
     """
     for inner, outer in list(_crossed(schedule.program)):
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             schedule.apply(reorder, (inner, outer))
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _wanted(program: Program) -> list[tuple[Buffer, int]]:

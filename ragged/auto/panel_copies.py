@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ragged.analysis.dense_products import DenseProduct
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
 from ragged.ir.program import StageKind
 from ragged.ir.sites import Site, sites
@@ -47,11 +46,8 @@ def copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> No
 
 def copy_border(schedule: LoopSchedule, product: DenseProduct, loop: Var) -> None:
     """Pad what a product reads under a condition, once in each iteration of a loop."""
-    before = schedule.checkpoint()
-    try:
+    with schedule.attempt():
         schedule.apply(cache_padded, product.update, loop)
-    except ScheduleError:  # each step asks for the condition
-        schedule.restore(before)
 
 
 def _filling(schedule: LoopSchedule, name: str) -> Site:

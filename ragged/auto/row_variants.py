@@ -143,12 +143,8 @@ def tile_rows(schedule: LoopSchedule, plans: Sequence[RowPlan], options: Schedul
     """
     for plan in plans:
         for loop in _over_rows(schedule, plan):
-            before = schedule.checkpoint()
-            try:
+            with schedule.attempt(f"row variants of {loop.name}"):
                 _tile_variants(schedule, plan, loop, options)
-            except ScheduleError as refusal:
-                schedule.restore(before)
-                schedule.refuse(f"row variants of {loop.name}", refusal)
 
 
 class _LoopSpace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.stmt import For, LoopKind, Reduce, Stmt
 from ragged.ir.walk import flat, mentions, statements
@@ -35,26 +34,20 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
     if threads < 2:
         return
     for outer in _of_few(schedule):
-        inner, before = outer.body, schedule.checkpoint()
+        inner = outer.body
         assert isinstance(inner, For)
-        try:
+        with schedule.attempt(f"fuse {outer.var.name} and {inner.var.name}"):
             if not _is_parallel(inner):
                 schedule.apply(parallel, inner.var)
             schedule.apply(fuse, outer.var, inner.var)
-        except ScheduleError as refusal:
-            schedule.restore(before)
-            schedule.refuse(f"fuse {outer.var.name} and {inner.var.name}", refusal)
     done: set[Var] = set()
     while (loop := next((each for each in _single(schedule) if each.var not in done), None)) is not None:
         done.add(loop.var)
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             for inner in flat(loop.body):
                 if isinstance(inner, For) and not _is_parallel(inner):
                     schedule.apply(parallel, inner.var)
             schedule.apply(unroll_fully, loop.var)
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _single(schedule: LoopSchedule) -> Iterator[For]:

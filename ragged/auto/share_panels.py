@@ -44,7 +44,8 @@ def share_panels(
     primitive refuses is left.
     """
     for loop in (*nest[:-1], *rows):
-        _try_parallel(schedule, loop)
+        with schedule.attempt():
+            schedule.apply(parallel, loop)
     schedule.apply(parallel, nest[-1])
     _one_parallel_loop(schedule, (*_fuse_fill(schedule, fill, nest), *rows))
 
@@ -77,14 +78,6 @@ def share_blocks(schedule: LoopSchedule, panels: Sequence[PlannedPanels]) -> Non
             except ScheduleError:
                 schedule.restore(before)
                 schedule.apply(serial, loop.var)
-
-
-def _try_parallel(schedule: LoopSchedule, loop: Var) -> None:
-    before = schedule.checkpoint()
-    try:
-        schedule.apply(parallel, loop)
-    except ScheduleError:
-        schedule.restore(before)
 
 
 def _fuse_fill(schedule: LoopSchedule, fill: Sequence[Var], nest: Sequence[Var]) -> tuple[Var, ...]:

@@ -11,7 +11,6 @@ from ragged.arith.affine import growth
 from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Load, Var
 from ragged.ir.stmt import For, Label
 from ragged.ir.walk import mentions
@@ -73,11 +72,8 @@ def tile_lanes(schedule: LoopSchedule, machine: Machine, threads: int = 1) -> No
     """
     products = _products(schedule, machine)
     for product in products:
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             _tile(schedule, machine, product, threads)
-        except ScheduleError:
-            schedule.restore(before)
     if products:
         schedule.apply(drop_unread)
 

@@ -95,11 +95,8 @@ def tile_panels(
         or (each.update in strided and _is_read_often(each, machine))
     ]
     for label in labels:
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             planned.append(_tile(schedule, machine, label, tile, threads))
-        except ScheduleError:
-            schedule.restore(before)
     if planned:
         schedule.apply(drop_unread)
     return tuple(planned)

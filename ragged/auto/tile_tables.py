@@ -8,7 +8,6 @@ from ragged.analysis.contractions import Contraction, contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.tile_products import partition_rows, tile_sums
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
@@ -26,12 +25,9 @@ def tile_tables(schedule: LoopSchedule, machine: Machine, options: ScheduleOptio
     products read are packed before all else. The order of each sum stays; what a primitive refuses is left as it is.
     """
     for loop in _shared(schedule.program):
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             for part in parts_of(loop_of(schedule.program, loop))[:-1]:
                 loop = schedule.apply(fission, loop, name_of(part)).loops[loop][1]
-        except ScheduleError:
-            schedule.restore(before)
     whole = [contraction.update for contraction in _with_rows(schedule, options.tile_on(machine)[0])]
     tile_sums(schedule, machine, options, whole, StageKind.BIND)
 
@@ -62,9 +58,6 @@ def _with_rows(schedule: LoopSchedule, together: int) -> Iterator[Contraction]:
             continue
         if rows is contraction.vector or int(rows.extent.value) < together:
             continue
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             partition_rows(schedule, rows.var, together)
-        except ScheduleError:
-            schedule.restore(before)
         yield contraction

@@ -9,7 +9,6 @@ from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
 from ragged.arith.fold import ZERO, modulo
-from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.program import Program, StageKind
@@ -53,11 +52,8 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
     if side not in SIDES:
         return
     for outer, inner, store in list(_turned(schedule.program, side)):
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             _transpose(schedule, side, outer, inner, store)
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store: Label) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ragged.auto.interchange_reductions import interchange_reduction, is_side_by_side, reduction_of
-from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
@@ -27,18 +26,12 @@ def vectorize_columns(schedule: LoopSchedule, machine: Machine, leave: Collectio
     ]:
         if each.update in leave:
             continue
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             interchange_reduction(schedule, each)
-        except ScheduleError:
-            schedule.restore(before)
     lanes = machine.lanes(4)
     for loop in list(_elementwise(schedule.program, lanes)):
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             schedule.apply(vectorize, schedule.apply(split, loop, lanes, Tail.PEEL).loops[loop][1])
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def vectorize_rows(schedule: LoopSchedule, machine: Machine) -> None:
@@ -48,14 +41,11 @@ def vectorize_rows(schedule: LoopSchedule, machine: Machine) -> None:
     """
     lanes = machine.lanes(4)
     for loop in [loop.var for loop in _plain_loops(schedule.program) if not isinstance(loop.extent, Const)]:
-        before = schedule.checkpoint()
-        try:
+        with schedule.attempt():
             rest = loop
             for width in [width for width in (lanes, lanes // 2, lanes // 4) if width > 1]:
                 _, inner, rest = schedule.apply(split, rest, width, Tail.PEEL).loops[rest]
                 schedule.apply(vectorize, inner)
-        except ScheduleError:
-            schedule.restore(before)
 
 
 def _kernel_loops(program: Program) -> Iterator[For]:

@@ -182,6 +182,20 @@ class LoopSchedule:
             del self._programs[len(self._log) :]
         self._assumed = checkpoint.assumed
 
+    @contextmanager
+    def attempt(self, step: str | None = None) -> Iterator[None]:
+        """Take back the steps inside the `with` if a primitive refuses, and go on after it.
+
+        The refusal is recorded by the primitive's step; if `step` is given, as one of that.
+        """
+        before = self.checkpoint()
+        try:
+            yield
+        except ScheduleError as refusal:
+            self.restore(before)
+            if step is not None:
+                self.refuse(step, refusal)
+
     def refuse(self, step: str, error: ScheduleError) -> None:
         """Record a refusal of `step`, unless `apply` has recorded the error already; `restore` keeps it."""
         refusal = Refusal.of(step, error)

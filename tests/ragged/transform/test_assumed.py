@@ -71,3 +71,26 @@ def test_it_is_checked_once_and_goes_with_the_step():
         assert str(s.checked()).count("is not < order") == 1
         s.restore(before)
         assert s.checked().stage(StageKind.PRELUDE) is None
+
+
+def test_an_attempt_is_taken_back_as_a_whole_and_its_refusal_kept():
+    s = LoopSchedule(parse(SCATTER))
+    i = s.loop("i")
+    with s.attempt():
+        outer, inner = s.apply(split, i, 4).loops[i][:2]
+        s.apply(parallel, outer)
+    done, log = str(s.program), s.log()
+    assert "parallel" in done
+    with s.attempt():
+        s.apply(split, inner, 2)
+        s.apply(parallel, s.loop("j"))
+    with s.attempt("a whole"):
+        s.apply(split, inner, 2)
+        raise ScheduleError("it brings nothing")
+    assert (str(s.program), s.log()) == (done, log)
+    assert [each.step for each in s.record("rule", "because").refused] == [
+        "parallel",
+        "a whole",
+    ]
+    with pytest.raises(ZeroDivisionError), s.attempt():
+        raise ZeroDivisionError
