@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cortex.ilir.structure import NODE
 from ragged.analysis.obligations import guarded_parts
@@ -36,11 +36,7 @@ def insert_order_checks(program: Program) -> Rewritten:
     proves the checks from the facts of the structure, and each call verifies these facts. Must run first.
     """
     rewriter = _InsertOrderChecks()
-    stages = tuple(
-        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
-        for stage in program.stages
-    )
-    return rewriter.finish(program, replace(program, stages=stages))
+    return rewriter.program(program, kinds=(StageKind.KERNEL,))
 
 
 @dataclass

@@ -7,7 +7,7 @@ label of its own with `copied`, so that labels stay unique and the map stays tru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import chain, repeat
@@ -16,7 +16,7 @@ from typing import ClassVar, TypeAlias, TypeVar, assert_never
 
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.index import index_of
-from ragged.ir.program import Program
+from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import (
     Alloc,
     Barrier,
@@ -130,14 +130,20 @@ class Rewriter:
         own = (cls.expr, cls.exprs, cls.access, cls.buffer)
         cls._changes_exprs = own != (Rewriter.expr, Rewriter.exprs, Rewriter.access, Rewriter.buffer)
 
-    def program(self, program: Program) -> Rewritten:
-        """Rewrite every stage and return the program with its forwarding map."""
-        return self.finish(
-            program,
-            replace(
-                program, stages=tuple(replace(stage, body=self.stmt(stage.body)) for stage in program.stages)
-            ),
+    def program(
+        self,
+        program: Program,
+        *,
+        kinds: Container[StageKind] = tuple(StageKind),
+        buffers: tuple[Buffer, ...] | None = None,
+    ) -> Rewritten:
+        """Rewrite the stages of these kinds and return the program, with other buffers if given, and its map."""
+        stages = tuple(
+            replace(stage, body=self.stmt(stage.body)) if stage.kind in kinds else stage
+            for stage in program.stages
         )
+        declared = program.buffers if buffers is None else buffers
+        return self.finish(program, replace(program, buffers=declared, stages=stages))
 
     def finish(self, old: Program, new: Program) -> Rewritten:
         """Return `new` with the map from `old`: what kept its identity, and the copies that were recorded."""

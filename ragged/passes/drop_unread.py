@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ragged.analysis.buffers import TEMPORARY, Pruner
 from ragged.ir.expr import Buffer
@@ -50,9 +50,8 @@ def drop_unread(program: Program) -> Rewritten:
     if not unread:
         return Pruner().finish(program, program)
     rewriter = _DropUnread(unread=unread)
-    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     rest = tuple(each for each in program.buffers if each not in unread)
-    return rewriter.finish(program, replace(program, buffers=rest, stages=stages))
+    return rewriter.program(program, buffers=rest)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ragged.analysis.obligations import Division, IndexObligation, Limit, Obligation, element, obligations
 from ragged.errors import Location
@@ -36,11 +36,7 @@ def insert_checks(program: Program) -> Rewritten:
     Comes before `discharge_checks`, which takes out those that facts prove.
     """
     rewriter = _InsertChecks()
-    stages = tuple(
-        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
-        for stage in program.stages
-    )
-    return rewriter.finish(program, replace(program, stages=stages))
+    return rewriter.program(program, kinds=(StageKind.KERNEL,))
 
 
 def check_of(needed: Obligation, at: Location | None) -> Check:

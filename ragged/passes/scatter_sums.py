@@ -45,11 +45,7 @@ def scatter_sums(program: Program) -> Rewritten:
     terms, where it was that of all pairs of an element and a term. This is the gradient of a look-up in a table.
     """
     rewriter = _Scatter()
-    stages = tuple(
-        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
-        for stage in program.stages
-    )
-    return rewriter.finish(program, replace(program, stages=stages))
+    return rewriter.program(program, kinds=(StageKind.KERNEL,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,8 @@ def compute_at(program: Program, buffer: Buffer, loop: Var) -> Rewritten:
     dims = tuple(each.loop.dim for each in kept)
     local = Buffer(f"{buffer.name}_part", buffer.dtype, shape, Role.LOCAL, dims)
     rewriter = _Move(nest=nest, regions=regions, local=local)
-    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     buffers = tuple(each for each in program.buffers if each is not buffer and each not in nest.private)
-    return rewriter.finish(program, replace(program, buffers=buffers, stages=stages))
+    return rewriter.program(program, buffers=buffers)
 
 
 @dataclass

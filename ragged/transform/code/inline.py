@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ragged.analysis.access_range import is_covered, iteration_of, spans
 from ragged.analysis.accesses import BufferAccess, UseKind, accesses, common_depth
@@ -58,8 +58,7 @@ def inline(program: Program, buffer: Buffer) -> Rewritten:
         values[id(read.site.stmt), read.indices] = value
     buffers = tuple(other for other in program.buffers if other is not buffer)
     rewriter = _Inline(old=buffer, values=values)
-    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
-    return rewriter.finish(program, replace(program, buffers=buffers, stages=stages))
+    return rewriter.program(program, buffers=buffers)
 
 
 def _store(name: str, found: Sequence[BufferAccess]) -> BufferAccess:

@@ -77,11 +77,7 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     table, fill = padding.table(program, guarded)
     read = Load(table, (*(Ref(each.var) for each in outer), *padding.places()))
     rewriter = _Pad(loop=loop, statement=stmt, guarded=guarded, read=read, fill=fill)
-    stages = tuple(
-        replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
-        for stage in program.stages
-    )
-    return rewriter.finish(program, replace(program, buffers=(*program.buffers, table), stages=stages))
+    return rewriter.program(program, kinds=(StageKind.KERNEL,), buffers=(*program.buffers, table))
 
 
 def _guarded(stmt: Store | Reduce, inner: Collection[Var], buffer: Buffer | None, what: str) -> Select | Load:

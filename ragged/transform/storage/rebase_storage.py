@@ -82,9 +82,8 @@ def rebase_storage(
     shape = tuple(extent if d == dimension else old for d, old in enumerate(buffer.shape))
     new = replace(buffer, shape=shape)
     rewriter = _Rebase(old=buffer, new=new, dimension=dimension, base=base, known=known)
-    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     declared = tuple(new if other is buffer else other for other in program.buffers)
-    return rewriter.finish(program, replace(program, buffers=declared, stages=stages))
+    return rewriter.program(program, buffers=declared)
 
 
 def _check_loops(place: Site, found: Sequence[BufferAccess], extent: Expr, what: str) -> None:

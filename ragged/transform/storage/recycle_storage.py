@@ -110,9 +110,8 @@ def recycle_storage(
         let for use in found for let in _lets(place, use.site) if Ref(let) == use.indices[dimension]
     )
     rewriter = _Recycle(old=buffer, new=new, dimension=dimension, places=places, kept=kept, lets=lets)
-    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     declared = tuple(new if other is buffer else other for other in program.buffers)
-    return rewriter.finish(program, replace(program, buffers=declared, stages=stages))
+    return rewriter.program(program, buffers=declared)
 
 
 def _check_rounds(place: Site, what: str) -> None:

@@ -48,6 +48,5 @@ def set_order(program: Program, buffer: Buffer, order: Sequence[int]) -> Rewritt
         )
     new = replace(buffer, order=tuple(order))
     rewriter = Exchange(buffers={buffer: new})
-    stages = tuple(replace(stage, body=rewriter.stmt(stage.body)) for stage in program.stages)
     declared = tuple(new if other is buffer else other for other in program.buffers)
-    return rewriter.finish(program, replace(program, buffers=declared, stages=stages))
+    return rewriter.program(program, buffers=declared)
