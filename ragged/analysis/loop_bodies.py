@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from ragged.analysis.site_of import site_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Var
-from ragged.ir.index import index_of
 from ragged.ir.program import Program
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, Reduce, Stmt, Store
 
 
 def loop_of(program: Program, var: Var) -> For:
     """Return the loop over `var`, which is one of the program's."""
-    found = index_of(program).find(var)
-    assert found is not None, "it is one of the program's"
-    return found.loop
+    found = site_of(program, var)
+    assert found is not None and isinstance(found.stmt, For), "it is one of the program's"
+    return found.stmt
 
 
 def parts_of(loop: For) -> list[Stmt]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ragged.ir.expr import Var
 from ragged.ir.index import contents
 from ragged.ir.program import Program
-from ragged.ir.sites import Site, inner_sites
-from ragged.ir.stmt import For, Label, Stmt
+from ragged.ir.sites import Branch, Enclosing, Site
+from ragged.ir.stmt import Alloc, For, If, Label, Let, Stmt
+from ragged.ir.walk import children
 
 
 def site_of(program: Program, name: Var | Label) -> Site | None:
@@ -14,10 +15,22 @@ def site_of(program: Program, name: Var | Label) -> Site | None:
 
     It is the first in the order of the text if there are several. The cost is the depth of the program, not its length.
     """
-    at = next((Site(stage, stage.body) for stage in program.stages if _holds(stage.body, name)), None)
-    while at is not None and not is_named(at.stmt, name):
-        at = next(inner for inner in inner_sites(at) if _holds(inner.stmt, name))
-    return at
+    stage = next((stage for stage in program.stages if _holds(stage.body, name)), None)
+    if stage is None:
+        return None
+    stmt: Stmt = stage.body
+    around: list[Enclosing] = []
+    while not is_named(stmt, name):
+        if isinstance(stmt, For | Let | Alloc):
+            around.append(stmt)
+            stmt = stmt.body
+        elif isinstance(stmt, If):
+            taken = _holds(stmt.then, name)
+            around.append(Branch(stmt, taken))
+            stmt = stmt.then if taken or stmt.orelse is None else stmt.orelse
+        else:
+            stmt = next(inner for inner in children(stmt) if _holds(inner, name))
+    return Site(stage, stmt, tuple(around))
 
 
 def _holds(stmt: Stmt, name: Var | Label) -> bool:

@@ -54,7 +54,7 @@ def _pair(program: Program, loop: Var, refused: set[Var]) -> tuple[For, Stmt] | 
 
     None as well where `loop` was fused into another.
     """
-    if index_of(program).find(loop) is None:
+    if loop not in index_of(program).loops:
         return None
     for first, second in pairwise(parts_of(loop_of(program, loop))):
         if not isinstance(first, For) or first.var in refused:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from ragged.analysis.site_of import site_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Expr, Var
-from ragged.ir.index import contents, index_of
+from ragged.ir.index import contents
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import Branch, Site
-from ragged.ir.stmt import Block, For, If, LoopKind, Stmt
+from ragged.ir.sites import Site
+from ragged.ir.stmt import Block, For, LoopKind, Stmt
 from ragged.ir.walk import statements
 
 
@@ -22,12 +23,9 @@ def loop_site(program: Program, loop: Var, primitive: str) -> Site:
     Raises:
         ScheduleError: the program has no such loop; `primitive` names the caller.
     """
-    found = index_of(program).find(loop)
+    found = site_of(program, loop)
     if found is not None:
-        around = (
-            Branch(way.outer, way.taken) if isinstance(way.outer, If) else way.outer for way in found.around()
-        )
-        return Site(found.stage, found.loop, tuple(around))
+        return found
     raise ScheduleError(
         f"{primitive}: the program has no loop '{loop.name}'",
         because="it was never there, or an earlier step put others in its place",
