@@ -16,7 +16,8 @@ from ragged.prove.question import variable
 class Proof:
     """The goal holds wherever `facts` do; none of them is left out of this proof without more effort.
 
-    Of the question's conditions those at the positions `needed` suffice; None if that is not known.
+    Of the question's conditions those at the positions `needed` suffice where the loops of the goal's own variables
+    run; None if that is not known.
     """
 
     facts: frozenset[Fact]

@@ -92,13 +92,13 @@ class Prover:
 
     def _anew(self, question: Question, facts: Sequence[Fact]) -> Answer:
         asked = Query(question, facts)
-        answer = asked.alone(self.effort // _LITTLE) or self._by_rows_and_columns(question)
+        answer: Answer | None = asked.alone(self.effort // _LITTLE)
         if answer is None:
-            found = asked.answer(self.effort)
-            if isinstance(found, Refuted):
-                return found
-            answer = found
-        if not question.about.conditions:
+            by_rows = self._by_rows_and_columns(question)
+            if by_rows is not None:
+                return by_rows
+            answer = asked.answer(self.effort)
+        if isinstance(answer, Refuted) or not question.about.conditions:
             return answer
         return replace(answer, needed=asked.needed(answer.facts, self.effort))
 

@@ -13,7 +13,7 @@ from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.prove.answers import Answer, Proof, Refuted
 from ragged.prove.axioms import instances
-from ragged.prove.context import Context
+from ragged.prove.context import Context, relevant
 from ragged.prove.question import Question
 from ragged.prove.terms import Term, Translator, combined
 
@@ -28,7 +28,7 @@ class Query:
     question: Question
     facts: Sequence[Fact]
     to: Translator = field(default_factory=Translator)
-    place: list[Term] = field(init=False)
+    place: list[tuple[Var, Term]] = field(init=False)
     conditions: list[Term] = field(init=False)
     refuted: Term = field(init=False)
     axioms: dict[Fact, list[Term]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Query:
     @property
     def asserted(self) -> list[Term]:
         """What holds where the goal does not."""
-        return [*self.place, *self.conditions, self.refuted, *self.to.known]
+        return [*(term for _, term in self.place), *self.conditions, self.refuted, *self.to.known]
 
     def alone(self, effort: int) -> Proof | None:
         """Prove the goal without any fact, if so little does: most goals are about places of one tile."""
@@ -69,16 +69,26 @@ class Query:
         return Refuted("resource limit" if out_of_effort else "undecided")
 
     def needed(self, facts: Collection[Fact], effort: int) -> tuple[int, ...] | None:
-        """Return positions of conditions that suffice for a proof by these facts; None if they are not found."""
+        """Return positions of conditions that suffice for a proof by these facts where the goal's own loops run.
+
+        None if they are not found, or if the proof needs that loops run which conditions alone speak of.
+        """
+        about = self.question.about
+        alone = relevant(self.question.goal, about.loops, about.lets, ())
+        own = {var for var, _ in (*alone.loops, *alone.lets)}
         solver = z3.SimpleSolver(ctx=self.to.context)
         solver.set("rlimit", effort)
         solver.add(*(term for fact, instance in self.axioms.items() if fact in facts for term in instance))
-        solver.add(*self.place, self.refuted, *self.to.known)
+        solver.add(*(term for var, term in self.place if var in own), self.refuted, *self.to.known)
+        further = z3.Bool("further", self.to.context)
+        solver.add(*(z3.Implies(further, term) for var, term in self.place if var not in own))
         uses = [z3.Bool(f"condition!{k}", self.to.context) for k in range(len(self.conditions))]
         solver.add(*map(z3.Implies, uses, self.conditions))
-        if solver.check(*uses) != z3.unsat:
+        if solver.check(further, *uses) != z3.unsat:
             return None
         core = {term.get_id() for term in solver.unsat_core()}
+        if further.get_id() in core:
+            return None
         return tuple(k for k, use in enumerate(uses) if use.get_id() in core)
 
     def _solver(self, effort: int) -> tuple[Any, dict[Fact, Term]]:
@@ -92,12 +102,13 @@ class Query:
             solver.add(z3.Implies(uses[fact], self.to.every(self.axioms[fact])))
         return solver, uses
 
-    def _place(self, about: Context) -> list[Term]:
-        """Return what holds where the goal stands."""
-        place: list[Term] = []
+    def _place(self, about: Context) -> list[tuple[Var, Term]]:
+        """Return what holds of the variables where the goal stands."""
+        place = []
         for var, extent in about.loops:
-            place += self.to.within(self.to.var(var), self.to.term(extent))
-        place += [combined(BinaryOp.EQ, self.to.var(var), self.to.term(value)) for var, value in about.lets]
+            place += [(var, term) for term in self.to.within(self.to.var(var), self.to.term(extent))]
+        for var, value in about.lets:
+            place.append((var, combined(BinaryOp.EQ, self.to.var(var), self.to.term(value))))
         return place
 
     def _example(
