@@ -102,11 +102,11 @@ def _report(
     if stage is not None:
         found["text"] = function.show(stage)
     unknown = [name for name in function.sizes if name not in sizes]
+    if seconds is not None and function.varies:
+        raise Failure(f"--tune: the extents of {function.name} vary with an index")
     if seconds is not None and unknown:
-        raise Failure(
-            f"--tune: {function.name} is tuned for sizes, and {', '.join(unknown)} not given with --size"
-        )
-    if sizes and not unknown and not function.varies:
+        raise Failure(f"--tune {function.name}: --size gives no {', '.join(unknown)}")
+    if (sizes or seconds is not None) and not unknown and not function.varies:
         found |= _run(function.compile(threads=threads), sizes, seconds)
     if as_json:
         return found

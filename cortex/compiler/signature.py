@@ -43,7 +43,7 @@ class RecursiveSignature(Signature):
         return frozenset(self.outputs)
 
     def options(self) -> dict[str, object]:
-        """Return what calls and results follow from besides the model, by the name of the option of `compile`."""
+        """Return the options of `compile` that alternatives of one saved function have in common, by name."""
         keep = "nodes" if self.keep_nodes else "roots"
         own = {"keep": keep, "children": self.children, "payloads": self.payloads}
         return Signature.options(self) | own

@@ -10,23 +10,14 @@ import numpy as np
 from cortex.ilir.index_arrays import IndexKind, index_arrays
 from cortex.ilir.plan import Plan
 from cortex.linearize import faults
+from cortex.linearize.extension import Engine
 from cortex.linearize.faults import Names
 from cortex.linearize.options import check_max_nodes, check_names, check_payloads, check_vocab
 from cortex.linearize.result import Linearized
 from cortex.linearize.unread import report_unread
 from cortex.linearize.vocab import Vocab
 
-try:
-    from cortex.linearize import _native
-except ImportError as error:
-    raise ImportError(
-        "cortex.linearize: its native extension is not built beside its sources; run `make test`, or "
-        "`pip install -e .`. An installed package is found from any folder that has no folder `cortex` of its own."
-    ) from error
-
-__all__ = ["Linearizer", "linearize", "parse_ptb"]
-
-parse_ptb = _native.parse_ptb
+__all__ = ["Linearizer", "linearize"]
 
 MAX_NODES = 2**26
 """The most nodes, and edges, of a batch by default: about 4 GB, at 60 bytes for a node with one word."""
@@ -57,7 +48,7 @@ class Linearizer:
         renamed = check_payloads(payloads, plan)
         self._options = (vocab, children, renamed)
         self._reported = False  # what the model does not read
-        self._engine = _native.Engine(
+        self._engine = Engine(
             plan,
             index_arrays(plan),
             check_vocab(vocab),

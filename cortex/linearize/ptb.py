@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from cortex.linearize.linearizer import parse_ptb
+from cortex.linearize.extension import parse_ptb
 from cortex.linearize.node import Node
 from cortex.linearize.options import check_vocab
 from cortex.linearize.utf8 import read_utf8

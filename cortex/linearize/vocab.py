@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from cortex.linearize.extension import parse_ptb
 from cortex.linearize.faults import unknown_word
 from ragged.errors import DataError
 
@@ -52,8 +53,6 @@ class Vocab:
         Raises:
             DataError: a text is no string, or its brackets are no trees.
         """
-        from cortex.linearize.linearizer import parse_ptb  # here: that module imports this one
-
         words: dict[str, None] = {}
         if not isinstance(texts, Iterable):
             raise _no_list("Vocab.from_trees: the texts", texts, 'a list of texts, ["(good film)"]')
@@ -63,7 +62,7 @@ class Vocab:
                     f"Vocab.from_trees: a text is of type {type(text).__name__}",
                     fix='bracketed text, "(good film)"',
                 )
-            if not text.isspace() and text:
+            if text.strip():
                 parse_ptb(text, f"Vocab.from_trees: text {number}", None)
             words.update(dict.fromkeys(word for word in _LABEL_OR_WORD.findall(text) if word))
         if unk is not None:

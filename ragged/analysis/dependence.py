@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragged.analysis.apart import apart
+from ragged.analysis.distinct_elements import elements_differ
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
@@ -63,12 +63,12 @@ def find_conflict(
     around the one and the other statement is. With `reassociate`, updates of one accumulator by the same combiner may
     trade places, which changes rounding. Accesses of buffers that are not what it is `about` are left out.
     """
-    prover, proven, goals = prover_of(program), set[object](), ProvenGoals()
+    prover, answered, proven_goals = prover_of(program), set[object](), ProvenGoals()
     mine, yours = _touching(first, about), _touching(second, about)
     partners = _Partners(yours)
     for one in mine:
         for place in partners.of(one):
-            found = _between(prover, one, yours[place], common, relation, reassociate, proven, goals)
+            found = _between(prover, one, yours[place], common, relation, reassociate, answered, proven_goals)
             if found is not None:
                 return found
     return None
@@ -145,12 +145,12 @@ def _between(
     common: int,
     relation: Relation,
     reassociate: bool,
-    proven: set[object],
-    goals: ProvenGoals,
+    answered: set[object],
+    proven_goals: ProvenGoals,
 ) -> Conflict | None:
-    """Return a conflict between two statements; `proven` are the questions answered so far: many are alike.
+    """Return a conflict between two statements.
 
-    `goals` are what was proven under conditions of statements.
+    `answered` are the pairs of accesses that are proven to be distinct, `proven_goals` what was proven of any.
     """
     one, mine, other, yours = this.site, this.regions, that.site, that.regions
     ordering = next((each for each in (this, that) if each.orders), None)
@@ -165,11 +165,13 @@ def _between(
         if reassociate and _same_reduction(one, other, a.buffer):
             continue
         question = (a, tuple(first), b, tuple(second))
-        if question in proven:
+        if question in answered:
             continue
-        match _ask(prover, (one, a, first), (other, b, second), common, relation(first, second), goals):
+        match _ask(
+            prover, (one, a, first), (other, b, second), common, relation(first, second), proven_goals
+        ):
             case Proof():
-                proven.add(question)
+                answered.add(question)
             case Unproven(example=example):
                 return Conflict(_label(one), _label(other), a.buffer, example or None)
     return None
@@ -193,7 +195,7 @@ def _ask(
     that: tuple[Site, ElementAccess, Copies],
     common: int,
     relation: tuple[Expr, ...],
-    goals: ProvenGoals | None = None,
+    proven_goals: ProvenGoals | None = None,
 ) -> Proof | Unproven:
     """Ask whether two accesses, each in an iteration of its own, touch different elements where `relation` holds."""
     (one, a, first), (other, b, second) = this, that
@@ -202,12 +204,12 @@ def _ask(
         *(substitute(c, first) for c in a.conditions),
         *(substitute(c, second) for c in b.conditions),
     )
-    places = []  # of two names of one memory nothing is known
+    indices = []  # of two names of one memory nothing is known
     if a.buffer is b.buffer:
-        indices = zip(a.indices, b.indices, strict=True)
-        places = [(substitute(here, first), substitute(there, second)) for here, there in indices]
-    goal = apart(places, relation, dict(loops), conditions)
-    return prover.prove(goal, loops=loops, conditions=conditions, proven=goals)
+        pairs = zip(a.indices, b.indices, strict=True)
+        indices = [(substitute(mine, first), substitute(yours, second)) for mine, yours in pairs]
+    goal = elements_differ(indices, relation, dict(loops), conditions)
+    return prover.prove(goal, loops=loops, conditions=conditions, proven_goals=proven_goals)
 
 
 def _copies(site: Site, common: int, mark: str) -> dict[Var, Expr]:

@@ -69,16 +69,16 @@ def compare(op: BinaryOp, a: Interval, b: Interval) -> bool | None:
 
 
 def converted(dtype: DType, a: Interval) -> Interval:
-    """Return an interval of integers of this one as numbers of a type of integers, which keeps their last bits."""
+    """Return the interval of `Cast(dtype, x)` for integers x of `a`: the type's limits where they wrap in pieces."""
     least, greatest = dtype.limits
-    values = greatest - least + 1
+    modulus = greatest - least + 1
     if (
         not (math.isfinite(a[0]) and math.isfinite(a[1]))
-        or (a[0] - least) // values != (a[1] - least) // values
+        or (a[0] - least) // modulus != (a[1] - least) // modulus
     ):
         return least, greatest
-    past = (a[0] - least) // values * values
-    return a[0] - past, a[1] - past
+    offset = (a[0] - least) // modulus * modulus
+    return a[0] - offset, a[1] - offset
 
 
 def unary(op: UnaryOp | Elementwise, a: Interval) -> Interval:

@@ -14,8 +14,8 @@ from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
 from ragged.codegen.load_tvm import tirx, tvm
 from ragged.codegen.lower_llvm import lower_for_llvm
+from ragged.codegen.outlined_nests import OUTLINED, outline_equal_nests
 from ragged.codegen.packed import packed
-from ragged.codegen.shared_nests import SHARED, share_nests
 from ragged.codegen.target import Target, TargetLike, require_cpu
 from ragged.codegen.target_features import (
     architecture_of,
@@ -72,8 +72,8 @@ class Generated:
         """
         name = self.function(kind).name
         text = str(self.module.inspect_source("asm"))
-        shared = re.findall(rf"^(\S+{SHARED}{name}_\d+):$", text, re.MULTILINE)
-        return "".join(_assembly(text, symbol) for symbol in (f"{name}_compute_", *shared))
+        outlined = re.findall(rf"^(\S+{OUTLINED}{name}_\d+):$", text, re.MULTILINE)
+        return "".join(_assembly(text, symbol) for symbol in (f"{name}_compute_", *outlined))
 
     def object_code(self) -> bytes:
         """Return the object file of all stages in the module."""
@@ -182,12 +182,10 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     quick = {"has_pairs": has_quick_pairs(target), "has_scale": has_scale(target)}
     lowered = {}
     for name, function in vectorized.functions.items():
-        stage, shared = share_nests(function, name.name_hint)
+        # before operations are lowered, so that each function has the helpers that it uses
+        stage, outlined = outline_equal_nests(function, name.name_hint)
         lowered[name] = packed(lower_for_llvm(stage, processor, **quick), name.name_hint)
-        for (
-            callee,
-            nest,
-        ) in shared.items():  # after they are shared: each function has the helpers that it uses
+        for callee, nest in outlined.items():
             lowered[callee] = lower_for_llvm(nest, processor, **quick)
     build = tvm.get_global_func("target.build.llvm")
     try:

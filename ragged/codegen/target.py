@@ -189,8 +189,10 @@ def _checked(kind: str, settings: Mapping[str, Any], text: str) -> Target:
         value = settings[name]
         if kind == "llvm" and name in _NUMBERS and (type(value) is not int or value < 1):
             raise UserError(f"target: -{name}={value} in '{text}' is no number from 1 up")
-    return Target(kind, tuple(sorted((name, _frozen(value)) for name, value in settings.items())))
+    return Target(kind, tuple(sorted((name, _frozen(name, value)) for name, value in settings.items())))
 
 
-def _frozen(value: Any) -> Setting:
+def _frozen(name: str, value: Any) -> Setting:
+    if name in _LIST_OPTIONS and isinstance(value, str):
+        value = value.split(",")
     return tuple(str(word) for word in value) if isinstance(value, list | tuple) else value

@@ -39,7 +39,7 @@ def parse_target(target: TargetLike) -> Target:
     TVM's dict, or a `Target`, which is returned as it is. A processor of another architecture than this machine's needs
     no `-mtriple`: "llvm -mcpu=neoverse-v1" is aarch64 on Linux.
 
-    Raises `UserError` for a kind, an option or a processor that is not known.
+    Raises `UserError` for a kind, an option, a processor or a feature that is not known.
 
     >>> str(parse_target("llvm -mcpu=znver4 -mattr=+avx512f,-avx512bf16"))
     'llvm -mattr=+avx512f,-avx512bf16 -mcpu=znver4'
@@ -47,7 +47,7 @@ def parse_target(target: TargetLike) -> Target:
     read = read_target(target)
     if read is None:
         return host_target()
-    return _with_triple(read) if read.kind == "llvm" and read is not target else read
+    return _checked_by_llvm(read) if read.kind == "llvm" and read is not target else read
 
 
 @cache
@@ -97,7 +97,7 @@ def native_target(target: Target, *options: str) -> Any:
     """Return TVM's target with these options of LLVM, and the least bits of scalable vectors where code has these.
 
     LLVM's level is 2 where the target says none: the third takes up to twice the time, and kernels are no faster. What
-    overlaps follows from arguments alone: TVM's tags tell buffers apart by name, and `share_nests` gives one two names.
+    overlaps follows from arguments alone: TVM's tags are of buffers by name, which an outlined nest changes.
     """
     bits, settings = scalable_bits(target), {"opt-level": 2, **target.tvm}
     options = (*options, *((f"-aarch64-sve-vector-bits-min:uint={bits}",) if bits else ()))
@@ -131,7 +131,7 @@ def _is_arithmetic(feature: str) -> bool:
     return feature in _ARM or (feature.startswith(_ARITHMETIC) and not feature.startswith(_VERSIONS))
 
 
-def _with_triple(target: Target) -> Target:
+def _checked_by_llvm(target: Target) -> Target:
     """Return the target with the triple that its processor's name needs.
 
     Raises:

@@ -73,7 +73,7 @@ class CompiledFunction(Generic[S]):
 
         Raises:
             UserError: no linker was found when the function was compiled; or an alternative is another function, has
-                other parameters, or is for a GPU.
+                other parameters or was compiled with other options, or is for a GPU.
             OSError: the file cannot be written.
         """
         if isinstance(alternatives, type(self)):

@@ -44,7 +44,7 @@ class Signature:
         raise NotImplementedError
 
     def options(self) -> dict[str, object]:
-        """Return what calls and results follow from besides the program, by the name of the option of `compile`."""
+        """Return the options of `compile` that alternatives of one saved function have in common, by name."""
         return {"precision": self.precision}
 
     def faults(self, executable: Executable) -> Iterator[str]:

@@ -143,7 +143,7 @@ _MOST_FACTORS = 64
 
 
 def _power(f: Functions, x: Number, y: Any) -> Number:
-    """Return products for a whole exponent to 64, else exp(y * log(x)), within 1e-6 * (1 + |y log x|) of the value."""
+    """Return products for a whole exponent from -64 to 64, else by exp(y * log(x)), within 1e-6 * (1 + |y log x|)."""
     if isinstance(y, bool) or not (isinstance(y, _REAL) and math.isfinite(y)):
         raise ModelError(
             f"pow: the exponent is {repr(y) if isinstance(y, _REAL) else f'of type {type(y).__name__}'}",
@@ -156,8 +156,9 @@ def _power(f: Functions, x: Number, y: Any) -> Number:
     if y < 0:
         return 1.0 / _power(f, x, -y)
     if y > _MOST_FACTORS:
-        size = f.exp(float(y) * f.log(abs(x)))
-        return f.where(x < 0.0, -size, size) if int(y) % 2 else size
+        odd = int(y) % 2
+        even = f.exp(float(y - odd) * f.log(abs(x)))
+        return even * x if odd else even
     if y in (0, 1):
         return 1.0 * x if y else f.where(x == x, 1.0, 1.0)  # 1 of NaN as well, and still read
     half = _power(f, x, int(y) // 2)

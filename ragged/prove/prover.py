@@ -48,22 +48,22 @@ class Prover:
         loops: Bindings = (),
         lets: Bindings = (),
         conditions: Sequence[Expr] = (),
-        proven: ProvenGoals | None = None,
+        proven_goals: ProvenGoals | None = None,
     ) -> Proof | Unproven:
         """Prove that `goal`, a BOOL expression, holds in some place of the program.
 
         `loops` are the loops around it, each a variable and its extent; `lets` the variables that are bound
         to values; `conditions` the BOOL expressions that hold there. What is proven is that the goal holds
-        whenever the place is reached: whether the goal's own calls lie in their domains is another goal. What was
-        `proven` is looked at first, and a proof noted there.
+        whenever the place is reached: whether the goal's own calls lie in their domains is another goal. A proof
+        in `proven_goals` that needs no other conditions is returned; a new one is added to it.
         """
         about = relevant(goal, loops, lets, conditions)
         question, variables = numbered(goal, about)
-        answer: Answer | None = None if proven is None else proven.find(question)
+        answer: Answer | None = None if proven_goals is None else proven_goals.find(question)
         if answer is None:
             answer = self._answer(question)
-            if proven is not None and isinstance(answer, Proof):
-                proven.add(question, answer)
+            if proven_goals is not None and isinstance(answer, Proof):
+                proven_goals.add(question, answer)
         if isinstance(answer, Proof):
             for facts in _recordings()[-1:]:
                 facts |= answer.facts

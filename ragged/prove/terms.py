@@ -1,7 +1,8 @@
 """Index expressions as the solver's terms.
 
 Integers are unbounded here. Integer overflow is undefined behaviour (`ragged.ir.interpret` refuses it), so a proof
-holds for every program with defined behaviour; only a cast truncates, and is modelled exactly. Floats and elements of
+holds for every program with defined behaviour; only a cast truncates: its value is within its type's limits, and that
+of its operand where that is within them, too. Floats and elements of
 buffers are unconstrained constants.
 """
 

@@ -164,7 +164,7 @@ class _FunctionLowering:
         if self.analysed.function.varies:
             return tensor  # the default schedule of ragged operators decides
         order = order_reduction(tensor, self.split.get(version.name), self.tensors.values(), self.names.fresh)
-        self.attached += [(part, order.reduced) for part in order.in_rows]
+        self.attached += [(part, order.tensor) for part in order.in_rows]
         self.columns += order.columns
         return tensor
 

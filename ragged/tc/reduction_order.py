@@ -23,44 +23,48 @@ from ragged.tc.terms import sum_by_terms
 
 @dataclass(frozen=True, slots=True)
 class ReductionOrder:
-    """How a tensor reduces: partial results `in_rows` of `reduced`, readers first, and tensors summed by `columns`."""
+    """How a statement reduces: partial results `in_rows` of `tensor`, readers first; tensors summed by `columns`."""
 
-    reduced: RaggedTensor
+    tensor: RaggedTensor
     in_rows: tuple[RaggedTensor, ...]
     columns: tuple[RaggedTensor, ...]
 
 
 def order_reduction(
-    written: RaggedTensor, size: int | None, others: Collection[RaggedTensor], name: Callable[[str], str]
+    target: RaggedTensor,
+    size: int | None,
+    earlier: Collection[RaggedTensor],
+    fresh_name: Callable[[str], str],
 ) -> ReductionOrder:
-    """Have a tensor that is written reduce, if it does, in an order in which its sums are vectors.
+    """Choose the order of a statement's reduction, by terms, in parts, in lanes or by columns, and rewrite `target` so.
 
-    Partial results are of `size` iterations where that is given. `others` are written before; `name` names tensors.
+    Parts are of `size` iterations where that is given. `earlier` are the tensors of the statements before.
     """
-    whole = _reducing(written, others)
-    if not isinstance(whole.body, Reduction):
+    tensor = _reduction_tensor(target, earlier)
+    is_own = tensor is target
+    if not isinstance(tensor.body, Reduction):
         size = None
     elif size is None:
-        sum_by_terms(whole, name)
-        size = ROWS if _reads_rows_again(whole, others) else None
-    reduced = whole if size is None else split_reduction(whole, size, name)
-    in_rows = reduce_in_lanes(reduced, name, in_parts=size is not None)
-    own = (reduced, written) if whole is written else ()  # what is converted has no loops of its own
-    return ReductionOrder(reduced, in_rows, tuple(filter(has_columns, dict.fromkeys(own))))
+        sum_by_terms(tensor, fresh_name)
+        size = ROWS if _reads_rows_again(tensor, earlier) else None
+    parts = tensor if size is None else split_reduction(tensor, size, fresh_name)
+    in_rows = reduce_in_lanes(parts, fresh_name, in_parts=size is not None)
+    loops = (parts, target) if is_own else ()  # what is converted has no loops of its own
+    return ReductionOrder(parts, in_rows, tuple(filter(has_columns, dict.fromkeys(loops))))
 
 
-def _reducing(written: RaggedTensor, others: Iterable[RaggedTensor]) -> RaggedTensor:
-    """Return the tensor that reduces for one that is written: one of floats that it converts or chooses, else itself.
+def _reduction_tensor(target: RaggedTensor, earlier: Iterable[RaggedTensor]) -> RaggedTensor:
+    """Return the tensor of the reduction of floats that a statement converts or chooses, else the statement's own.
 
-    `others` are tensors that are written besides. Integers may be reduced in any order: LLVM does it in vectors itself.
+    Integers may be reduced in any order: LLVM does it in vectors itself.
     """
-    body = written.body
-    if body is None or isinstance(body, Reduction) or not written.dtype.is_float:
-        return written
-    known = {id(each) for each in others}
+    body = target.body
+    if body is None or isinstance(body, Reduction) or not target.dtype.is_float:
+        return target
+    known = {id(each) for each in earlier}
     sources = (each for each in body.sources.values() if isinstance(each, RaggedTensor))
-    own = (each for each in sources if isinstance(each.body, Reduction) and id(each) not in known)
-    return next(own, written)
+    found = (each for each in sources if isinstance(each.body, Reduction) and id(each) not in known)
+    return next(found, target)
 
 
 def _reads_rows_again(result: RaggedTensor, earlier: Iterable[RaggedTensor]) -> bool:

@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -112,5 +113,5 @@ class MeasuredSearch(Generic[O]):
 
 
 def _require_duration(seconds: object) -> None:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or not float(seconds) >= 0:
         raise UserError(f"tune: seconds={seconds!r} is no duration", fix="a number of seconds, as 60.0")

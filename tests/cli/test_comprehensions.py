@@ -49,10 +49,13 @@ def test_a_function_is_tuned_for_its_sizes(cortex, cortex_json, file, tmp_path, 
 def test_tuning_needs_sizes_and_starts_from_ones(cortex, tmp_path, monkeypatch):
     monkeypatch.setenv("CORTEX_CACHE_DIR", str(tmp_path))
     own = tmp_path / "own.tc"
-    own.write_text("def scaled(float(N) x) -> (y) { y(i) = y(i) * x(i) }")
+    own.write_text(
+        "def scaled(float(N) x) -> (y) { y(i) = y(i) * x(i) }  def four(float(4) x) -> (y) { y(i) = x(i) }"
+    )
+    assert "1 points timed" in cortex("tc", own, "four", "--tune", "0").stdout
     result = cortex("tc", own, "scaled", "--tune", "0")
     assert result.exit_code == 2
-    assert "--tune: scaled is tuned for sizes, and N not given with --size" in result.stderr
+    assert "--tune scaled: --size gives no N" in result.stderr
     assert "1 points timed" in cortex("tc", own, "scaled", "--size", "N=9", "--tune", "0").stdout
 
 

@@ -48,7 +48,7 @@ def _attributes(value: object, names: Names) -> tuple[str, object] | Steps | Non
         children = _attribute(value, names)
         return None if children is ABSENT else (names, children)
     steps: Steps = [(f".{name}", _attribute(value, name)) for name in names]
-    if isinstance(value, dict) and any(name in value for name in names):
+    if isinstance(value, dict) and any(dict.__contains__(value, name) for name in names):
         return [(step, None if child is ABSENT else child) for step, child in steps]
     return None if any(child is ABSENT for _, child in steps) else steps
 

@@ -165,6 +165,8 @@ def test_a_feature_that_llvm_does_not_know(feature):
         UserError, match=re.escape(f"target: no feature '{feature}' in 'llvm -mattr={feature}'")
     ):
         parse_target(f"llvm -mattr={feature}")
+    with pytest.raises(UserError, match="target: no feature"):
+        parse_target({"kind": "llvm", "mattr": feature})
     known = parse_target("llvm -mcpu=x86-64-v3 -mattr=+avx512f,-fma -mtriple=x86_64-linux-gnu")
     assert "avx512f" in features_of(known) and "fma" not in features_of(known)
     assert "sve2" in features_of(parse_target("llvm -mcpu=neoverse-v1 -mattr=+sve2"))

@@ -126,6 +126,13 @@ def test_powers_are_those_of_numpy(exponent):
         bound = 1e-6 * (1 + abs(exponent * np.log(abs(x)))) * abs(expected) + 1e-37
         other = got != expected
         np.testing.assert_array_less(abs(got[other] - expected[other]), bound[other])
+    if exponent == int(exponent):
+        ends = np.array([-0.0, 0.0, np.inf, -np.inf], np.float32)
+        with np.errstate(divide="ignore"):
+            wanted = np.power(ends, np.float32(exponent))
+        found = apply(lambda value: ragged.pow(value, exponent), vector())(x=ends)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
     np.testing.assert_array_equal(apply(lambda value: value**exponent, vector())(x=x), got)
 
 

@@ -40,7 +40,7 @@ class Asking:
 
     def __call__(self, goal, *conditions, loops=()):
         self.asked = 0
-        found = self.prover.prove(goal, loops=loops, conditions=conditions, proven=self.proven)
+        found = self.prover.prove(goal, loops=loops, conditions=conditions, proven_goals=self.proven)
         return isinstance(found, Proof), self.asked
 
 
@@ -133,6 +133,6 @@ def test_what_is_found_is_what_is_proven_anew(goal, loops, under):
     prover, proven = Prover(Program("p", (), (), (), ())), ProvenGoals()
     for conditions in under:
         place = {"loops": loops, "conditions": conditions}
-        found = prover.prove(goal, **place, proven=proven)
+        found = prover.prove(goal, **place, proven_goals=proven)
         anew = Prover(prover.program, answers=None).prove(goal, **place)
         assert type(found) is type(anew)

@@ -95,8 +95,8 @@ def compared(monkeypatch):
     prove = Prover.prove
     count = [0]
 
-    def both(self, goal, proven=None, **place):
-        answer = prove(self, goal, proven=proven, **place)
+    def both(self, goal, proven_goals=None, **place):
+        answer = prove(self, goal, proven_goals=proven_goals, **place)
         anew = prove(Prover(self.program, self.effort, answers=None), goal, **place)
         assert type(answer) is type(anew), goal
         count[0] += 1

@@ -9,10 +9,10 @@ import pytest
 
 from ragged.codegen.build import compile_program
 from ragged.codegen.entry import CompiledCheckFailed
-from ragged.codegen.shared_nests import share_nests
+from ragged.codegen.outlined_nests import outline_equal_nests
 from ragged.codegen.tir import stage_function
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Const, Role, Var
+from ragged.ir.expr import Buffer, Call, Const, Ref, Role, Var
 from ragged.ir.interpret import interpret
 from ragged.ir.program import Program, StageKind
 from ragged.ir.stmt import Alloc, Check, Label, LoopKind, block
@@ -48,25 +48,25 @@ def checked(*nests) -> Program:
 
 
 def calls(made: Program) -> dict[str, list[str]]:
-    """Return the shared functions that each function calls; the kernel's name is ''."""
-    function, shared = share_nests(stage_function(made, made.stages[0]).function, "p")
-    texts = {"": function.script()} | {callee.name_hint: each.script() for callee, each in shared.items()}
-    return {name: re.findall(r"shared_p_\d+(?=\()", text) for name, text in texts.items()}
+    """Return the outlined functions that each function calls; the kernel's name is ''."""
+    function, outlined = outline_equal_nests(stage_function(made, made.stages[0]).function, "p")
+    texts = {"": function.script()} | {callee.name_hint: each.script() for callee, each in outlined.items()}
+    return {name: re.findall(r"outlined_p_\d+(?=\()", text) for name, text in texts.items()}
 
 
 def test_nests_that_differ_in_their_buffers_alone():
     made = checked(nest(P, X, A), nest(Q, Y, B))
-    assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
+    assert calls(made) == {"": ["outlined_p_0", "outlined_p_0"], "outlined_p_0": []}
 
 
-def test_nests_in_what_is_shared_are_shared_too():
+def test_nests_in_outlined_nests_are_outlined_too():
     i, j, k = Var("i"), Var("j"), Var("k")
     twice = (loop(i, 2, nest(P, X, A)), loop(j, 2, nest(P, Y, B)))
     made = checked(*twice, nest(Q, Y, B), loop(k, 3, nest(Q, Y, A)))
     assert calls(made) == {
-        "": ["shared_p_0", "shared_p_0", "shared_p_1", "shared_p_1"],
-        "shared_p_0": ["shared_p_1"],
-        "shared_p_1": [],
+        "": ["outlined_p_0", "outlined_p_0", "outlined_p_1", "outlined_p_1"],
+        "outlined_p_0": ["outlined_p_1"],
+        "outlined_p_1": [],
     }
 
 
@@ -79,7 +79,7 @@ def test_variables_of_loops_around_are_arguments():
         return loop(once, 1, loop(copy, 16, store(target, (outer, copy), value), LoopKind.UNROLLED))
 
     made = checked(loop(i, ROWS, row(P, X, i)), loop(j, ROWS - 1, row(Q, Y, j)))
-    assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
+    assert calls(made) == {"": ["outlined_p_0", "outlined_p_0"], "outlined_p_0": []}
 
 
 def scaled(target, source, scale, row, of=None):
@@ -99,7 +99,7 @@ def test_what_is_stored_between_calls_is_read_in_them():
         *(scaled(V, A, 5, row), scaled(P, V, 7, row, of=CHOSEN)),
     )
     made = checked(loop(row, ROWS, block(*steps)))
-    assert calls(made)[""].count("shared_p_0") == 3
+    assert calls(made)[""].count("outlined_p_0") == 3
 
 
 def test_local_buffers_stay_in_registers():
@@ -116,7 +116,7 @@ def test_local_buffers_stay_in_registers():
 
     assert calls(checked(doubled(P, X, 2), doubled(Q, Y, 3))) == {"": []}
     whole = calls(checked(doubled(P, X, 2), doubled(Q, Y, 2)))
-    assert whole == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}
+    assert whole == {"": ["outlined_p_0", "outlined_p_0"], "outlined_p_0": []}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,34 @@ def test_nests_that_may_end_the_stage():
         return loop(i, ROWS, block(fact, nest(target, source, other)))
 
     made = checked(with_check(P, X, A), with_check(Q, Y, B))
-    assert calls(made) == {"": ["shared_p_0", "shared_p_0"], "shared_p_0": []}  # the loops behind the checks
+    assert calls(made) == {
+        "": ["outlined_p_0", "outlined_p_0"],
+        "outlined_p_0": [],
+    }  # the loops behind the checks
     with pytest.raises(CompiledCheckFailed):
         run(made, chosen=0, **{name: np.full((ROWS, COLUMNS), 200, np.float32) for name in "xyab"})
+
+
+@pytest.mark.parametrize("extent", [8, 5], ids=["whole", "masked"])
+def test_vectors(extent):
+    """Nests of vector statements, of which some lanes may be masked."""
+    lanes, last = Var("lanes"), Var("last")
+
+    def vectors(target, source, other):
+        row, copy = Var("row"), Var("copy")
+        place = op("+", op("*", Ref(copy), Const(4)), Ref(lanes))
+        body = store(target, (row, place), op("*", at(source, row, place), at(other, row, place)))
+        inner = loop(copy, COLUMNS // 4, loop(lanes, 4, body, LoopKind.VECTORIZED), LoopKind.UNROLLED)
+        some = loop(
+            last,
+            op("min", op("+", Call(CHOSEN), Const(extent)), Const(8)),
+            store(target, (row, last), at(other, row, last)),
+            LoopKind.VECTORIZED,
+        )
+        return loop(row, ROWS, block(inner, some))
+
+    made = checked(vectors(P, X, A), vectors(Q, Y, B))
+    assert calls(made) == {"": ["outlined_p_0", "outlined_p_0"], "outlined_p_0": []}
 
 
 def test_assembly_has_what_is_called():
@@ -152,5 +177,5 @@ def test_assembly_has_what_is_called():
     nests = (nest(*buffers, function="tanh") for buffers in ((P, X, A), (Q, Y, B)))
     text = compile_program(program(block(*nests), X, Y, A, B, P, Q, U, V)).asm(StageKind.KERNEL)
     assert text.startswith("p_kernel_compute_:\n")
-    (label,) = re.findall(r"^\S*shared_p_kernel_0(?=:$)", text, re.MULTILINE)
+    (label,) = re.findall(r"^\S*outlined_p_kernel_0(?=:$)", text, re.MULTILINE)
     assert len(re.findall(rf"(?:call\S*|jmp)\s+{re.escape(label)}$", text, re.MULTILINE)) == 2

@@ -1,7 +1,7 @@
-"""Loop nests that are equal but for what they compute with, as one function that each of them calls.
+"""Equal loop nests of a kernel as functions: outlining.
 
-Layers of one shape in a node, projections of one shape in an attention: LLVM takes up to a third of the time of a
-compile, and takes it once for such nests.
+Layers of one shape in a node, and projections of one shape in an attention, differ in their buffers and variables
+alone. LLVM compiles such a nest once.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from ragged.codegen.load_tvm import tirx, tvm, tvm_ffi
 from ragged.codegen.ops import TirExpr, TirStmt
 from ragged.codegen.stmts import sequence
 
-SHARED = "shared_"
+OUTLINED = "outlined_"
 """What the names of these functions begin with; the stage's and a number follow."""
 
 
-def share_nests(function: Any, name: str) -> tuple[Any, dict[Any, Any]]:
+def outline_equal_nests(function: Any, name: str) -> tuple[Any, dict[Any, Any]]:
     """Return a `tirx.PrimFunc` with calls in place of nests that it has repeatedly, and the functions called.
 
-    Functions have their `GlobalVar` as key. A nest that may end the stage is not shared, nor one of fewer statements
+    Functions have their `GlobalVar` as key. A nest that may end the stage is not outlined, nor one of fewer statements
     than its function would have arguments, nor one that uses a local buffer from around it: that might be in registers,
     which have no address.
     """
     found = _NestFinder()
     found.visit(function.body)
-    shared: dict[Any, Any] = {}
+    outlined: dict[Any, Any] = {}
     calls: dict[Any, TirStmt] = {}
     for nests in _repeated(found.nests):
-        callee = tvm.ir.GlobalVar(f"{SHARED}{name}_{len(shared)}")
-        shared[callee] = nests[0].loop
+        callee = tvm.ir.GlobalVar(f"{OUTLINED}{name}_{len(outlined)}")
+        outlined[callee] = nests[0].loop
         for nest in nests:
             calls[nest.loop] = tirx.Evaluate(callee(*map(_argument, _free(nest.loop))))
     functions = {
         callee: _function(loop, calls).with_attrs(function.attrs).without_attr("global_symbol")
-        for callee, loop in shared.items()
+        for callee, loop in outlined.items()
     }
     return function.with_body(_called(function.body, calls)) if calls else function, functions
 
 
 @dataclass(slots=True)
-class _SharedNest:
+class _CandidateNest:
     """A loop: the places of it and the loops in it are those from `place` to before `end`.
 
     `statements` and `returns` count the stores and calls, and the ends of the stage, in it.
@@ -60,7 +60,7 @@ class _SharedNest:
 class _NestFinder:
     """Collects the loops of a statement, outer before inner."""
 
-    nests: list[_SharedNest] = field(default_factory=list)
+    nests: list[_CandidateNest] = field(default_factory=list)
     statements: int = 0
     returns: int = 0
 
@@ -82,7 +82,7 @@ class _NestFinder:
             self.statements += 1
 
     def _loop(self, loop: Any) -> None:
-        nest = _SharedNest(loop, len(self.nests), statements=-self.statements, returns=-self.returns)
+        nest = _CandidateNest(loop, len(self.nests), statements=-self.statements, returns=-self.returns)
         self.nests.append(nest)
         self.visit(loop.body)
         nest.end = len(self.nests)
@@ -90,7 +90,7 @@ class _NestFinder:
         nest.returns += self.returns
 
 
-def _repeated(nests: Sequence[_SharedNest]) -> Iterator[list[_SharedNest]]:
+def _repeated(nests: Sequence[_CandidateNest]) -> Iterator[list[_CandidateNest]]:
     """Yield nests that are equal, larger ones first; what lies in the second and later of them is of no other group."""
     groups = defaultdict(list)
     for nest in nests:
@@ -105,7 +105,7 @@ def _repeated(nests: Sequence[_SharedNest]) -> Iterator[list[_SharedNest]]:
             yield equal
 
 
-def _is_worth_it(nest: _SharedNest) -> bool:
+def _is_worth_it(nest: _CandidateNest) -> bool:
     free = _free(nest.loop)
     local = any(isinstance(var.ty, tirx.BufferType) and var.ty.storage_scope == "local" for var in free)
     return nest.statements >= len(free) and not local

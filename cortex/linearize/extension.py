@@ -1,0 +1,13 @@
+"""The native extension, or what to do where it is not built."""
+
+from __future__ import annotations
+
+try:
+    from cortex.linearize._native import Engine, parse_ptb
+except ImportError as error:
+    raise ImportError(
+        "cortex.linearize: its native extension is not built beside its sources; run `make test`, or "
+        "`pip install -e .`. An installed package is found from any folder that has no folder `cortex` of its own."
+    ) from error
+
+__all__ = ["Engine", "parse_ptb"]
