@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 try:
-    from cortex.linearize._native import Engine, parse_ptb
+    from cortex.linearize import _native
 except ImportError as error:
     raise ImportError(
         "cortex.linearize: its native extension is not built beside its sources; run `make test`, or "
         "`pip install -e .`. An installed package is found from any folder that has no folder `cortex` of its own."
     ) from error
 
-__all__ = ["Engine", "parse_ptb"]
+Engine = _native.Engine
+parse_ptb = _native.parse_ptb
