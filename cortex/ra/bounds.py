@@ -85,9 +85,8 @@ def _of_read(analysis: CaseAnalysis, site: ExprSite, read: Read) -> Iterator[Loo
         if reached[0] < 0 or reached[1] >= extent:
             payload, shift = _payload_plus(index)
             within = reached if payload is None else facts.interval(payload)
-            # a guard may exclude numbers that are no index, as those of another table; but negative ones of a payload
-            # with a default, which is what such nodes carry, are a mistake
-            low = -shift if within[0] < -shift else min(-shift, _least(payload))
+            # a guard may exclude numbers that are no index, as those of another table, but not negative ones
+            low = -shift if within[0] < -shift else min(-shift, 0)
             high = extent - 1 - shift if within[1] > extent - 1 - shift else _largest(payload)
             yield Lookup(site, read, axis, extent, index, reached, payload, (low, high), carried)
 
@@ -105,13 +104,6 @@ def _payload_plus(expr: Expr) -> tuple[Read | None, int]:
             return read, int(c)
         case _:
             return None, 0
-
-
-def _least(payload: Read | None) -> int:
-    """Return the least value of a payload that a guard may exclude."""
-    if payload is None or not isinstance(payload.tensor, NodeInput) or payload.tensor.default is not None:
-        return 0
-    return int(np.iinfo(payload.tensor.dtype.value).min)
 
 
 def _largest(payload: Read | None) -> int:

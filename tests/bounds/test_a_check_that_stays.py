@@ -49,7 +49,7 @@ def test_it_stays_alone_and_is_said_to(function, golden):
 
 def test_structures_are_refused_before(function):
     with pytest.raises(
-        DataError, match=r"structure 1, node 0.*payload `labels` is 6, outside 0 <= labels < 6"
+        DataError, match=r"structure 1, node 0.*payload `labels` holds 6, outside 0 <= labels < 6"
     ):
         function([TREE, Node([], labels=[0, 6, 1])])
 

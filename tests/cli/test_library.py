@@ -107,7 +107,11 @@ def test_models_that_need_more_than_words(cortex, tmp_path, monkeypatch, trees, 
     name, *options = command
     result = cortex(name, "my_cells:vectors", *options, trees, "--hidden", 4)
     assert result.exit_code == 2
-    assert "my_cells:vectors reads `x`\n  because: trees in brackets carry words alone" in result.stderr
+    assert result.stderr == (
+        "Error: my_cells:vectors reads `x`\n"
+        "  because: trees in brackets carry words alone\n"
+        "  fix: compile it in Python, and call it on structures that carry what it reads\n"
+    )
     if name == "run":
         assert cortex(name, "my_cells:counts", *options, trees).exit_code == 0
 

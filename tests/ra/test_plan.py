@@ -173,19 +173,21 @@ def guarded(shape, default):
 
 
 @pytest.mark.parametrize("shape", [(), (3,)], ids=["number", "vector"])
-@pytest.mark.parametrize(("default", "accepted"), [(None, (-7, -1, 4)), (-1, (-1, 4))], ids=["none", "-1"])
-def test_a_guard_excludes_negative_numbers_that_no_default_has(shape, default, accepted):
-    """Those of a payload with a default stay mistakes but for the default."""
-    model = guarded(shape, default)
-    params = model.init_params(seed=0)
-    function = cortex.compile(model, params, threads=1)
-    for value in (-7, -1, 4):
-        node = Node(kind=np.full(shape, value, np.int32) if shape else value)
-        if value in accepted:
-            np.testing.assert_allclose(function(node)["h"], ra.evaluate(model, params, node)["h"], rtol=1e-6)
-        else:
-            with pytest.raises(DataError, match=r"outside 0 <= kind < 5"):
+def test_the_negative_number_that_a_guard_excludes_is_the_default(shape):
+    """Others are mistakes, also where the guard would exclude them."""
+    for default, accepted in ((None, (4,)), (-1, (-1, 4))):
+        model = guarded(shape, default)
+        params = model.init_params(seed=0)
+        function = cortex.compile(model, params, threads=1)
+        for value in (-7, -1, 4):
+            node = Node(kind=np.full(shape, value, np.int32) if shape else value)
+            if value in accepted:
+                wanted = ra.evaluate(model, params, node)["h"]
+                np.testing.assert_allclose(function(node)["h"], wanted, rtol=1e-6)
+                continue
+            with pytest.raises(DataError, match="outside 0 <= kind < 5") as refused:
                 function(node)
+            assert ("declare the payload with default=" in str(refused.value)) == (default is None)
 
 
 def test_an_element_of_a_vector_out_of_range_is_named():

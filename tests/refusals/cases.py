@@ -149,7 +149,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "primitive_of_no_tensor": lambda _: ra.Schedule(fc).refactor(["Wl"]),  # type: ignore[arg-type]
     "vocabulary_of_a_number": lambda _: Vocab(3),  # type: ignore[arg-type]
     "vocabulary_of_no_trees": lambda _: Vocab.from_trees(None),  # type: ignore[arg-type]
-    "vocabulary_of_trees_that_are_no_text": lambda _: Vocab.from_trees(["(good)", 3]),  # type: ignore[list-item]
+    "vocabulary_of_trees_that_are_no_text": lambda _: Vocab.from_trees(["(3 good)", 3]),  # type: ignore[list-item]
     "state_that_is_no_mapping": lambda _: cortex.from_torch([], fc),  # type: ignore[arg-type]
     "state_of_numbers": lambda _: cortex.from_torch({1: np.ones(2)}, fc),  # type: ignore[dict-item]
     "children_of_one_name": lambda _: Linearizer(TREE, children=("kid", "kid")),

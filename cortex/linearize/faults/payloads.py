@@ -100,17 +100,15 @@ def out_of_range(place: Place, payload: Payload, value: object) -> DataError:
     """An integer outside the table that it indexes."""
     low, high = payload.range or (0, 0)
     verb = "holds" if payload.shape else "is"
+    undeclared = payload.required is not Presence.NOWHERE and isinstance(value, int) and value < 0
+    or_default = (
+        f"; or, if a guard excludes it, declare the payload with default={value}" if undeclared else ""
+    )
     return DataError(
         f"linearize: {place}: payload `{payload.name}` {verb} {short(value)}, outside {low} <= {payload.name} < {high}",
-        because=f"the model looks `{payload.name}` up in a table{_rows(payload)}",
-        fix=f"give {_wanted(payload)}",
+        because=f"the model looks `{payload.name}` up in a table of {high - low} rows",
+        fix=f"give {_wanted(payload)}{or_default}",
     )
-
-
-def _rows(payload: Payload) -> str:
-    """Return how many rows a payload looks up; nothing where a guard excludes the numbers that are no row."""
-    low, high = payload.range or (0, 0)
-    return "" if low < -(2**30) else f" of {count(high - low, 'row')}"
 
 
 def no_row(place: Place, payload: Payload, word: str, number: int) -> DataError:
