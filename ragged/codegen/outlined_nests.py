@@ -92,9 +92,13 @@ class _NestFinder:
 
 def _repeated(nests: Sequence[_CandidateNest]) -> Iterator[list[_CandidateNest]]:
     """Yield nests that are equal, larger ones first; what lies in the second and later of them is of no other group."""
-    groups = defaultdict(list)
+    alike = defaultdict(list)
     for nest in nests:
         if not nest.returns:
+            alike[nest.statements, nest.end - nest.place].append(nest)
+    groups = defaultdict(list)
+    for same in alike.values():
+        for nest in same if len(same) > 1 else ():
             groups[tvm_ffi.structural_hash(nest.loop, map_free_vars=True)].append(nest)
     gone: set[int] = set()
     for group in sorted(groups.values(), key=lambda group: -group[0].statements):
