@@ -2,8 +2,7 @@
 
 Integers are unbounded here. Integer overflow is undefined behaviour (`ragged.ir.interpret` refuses it), so a proof
 holds for every program with defined behaviour; only a cast truncates: its value is within its type's limits, and that
-of its operand where that is within them, too. Floats and elements of
-buffers are unconstrained constants.
+of its operand where that is within them, too. Floats and elements of buffers are unconstrained constants.
 """
 
 from __future__ import annotations
