@@ -18,11 +18,12 @@ Array = npt.NDArray[Any]
 def converter(example: object) -> Callable[[Array], Any] | None:
     """Return what makes arrays of the library of `example` that share a NumPy array's memory; None if there is none.
 
-    That is torch's tensors, and arrays of libraries that follow the array API standard, through DLPack.
+    That is torch's tensors, plain ones for subclasses too, and arrays of libraries that follow the array API standard,
+    through DLPack.
     """
-    library = sys.modules.get(type(example).__module__.partition(".")[0])
-    if hasattr(library, "from_numpy"):
-        return partial(to_tensor, library)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(example, torch.Tensor):
+        return partial(to_tensor, torch)
     namespace = getattr(example, "__array_namespace__", None)
     if namespace is None or isinstance(example, np.ndarray):
         return None
@@ -39,10 +40,14 @@ def writable_view(value: Any) -> Array:
         raise BufferError("it is a masked array of NumPy, of which the mask would be lost")
     if isinstance(value, np.ndarray):
         return value
+    if getattr(value, "requires_grad", False):
+        raise BufferError(
+            "it requires a gradient, which writing into it would make wrong; give its .detach()"
+        )
     if is_bfloat16(value):
-        return bfloat16_memory(value.detach() if hasattr(value, "detach") else value)
-    if hasattr(value, "detach"):  # a tensor of torch, which may have gradients
-        return np.asarray(value.detach())
+        return bfloat16_memory(value)
+    if hasattr(value, "detach"):  # a tensor of torch
+        return np.asarray(value)
     if not hasattr(value, "__dlpack__"):
         raise BufferError(f"a {type(value).__name__} gives copies of its elements alone")
     return np.from_dlpack(value)

@@ -80,7 +80,7 @@ def _intrinsic(name: str) -> Recipe:
     return recipe
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+_erf, _erfc = (np.vectorize(each, otypes=[np.float64]) for each in (math.erf, math.erfc))
 _REAL = (int, float, np.integer, np.floating)
 _EXACT = 2.0**-24
 """Half a unit in the last place."""
@@ -88,6 +88,14 @@ _ROWS = (
     Elementwise(
         "exp", "e to the power of x", np.exp, 32, 1e-6, "exp{f}({x})",
         lambda f, x, y: y, recipes.exp,
+    ),
+    Elementwise(
+        "exp2", "2 to the power of x", np.exp2, 32, 1e-6, "exp2{f}({x})",
+        lambda f, x, y: math.log(2.0) * y, recipes.exp2,
+    ),
+    Elementwise(
+        "exp10", "10 to the power of x", lambda x: np.power(10.0, x), 32, 1e-6, "exp10{f}({x})",
+        lambda f, x, y: math.log(10.0) * y, recipes.exp10,
     ),
     Elementwise(
         "log", "the natural logarithm; NaN below 0", np.log, 32, 1e-6, "log{f}({x})",
@@ -116,6 +124,10 @@ _ROWS = (
     Elementwise(
         "erf", "the error function", _erf, 32, 1e-6, "erf{f}({x})",
         lambda f, x, y: 2.0 / math.pi**0.5 * f.exp(-(x * x)), recipes.erf,
+    ),
+    Elementwise(
+        "erfc", "1 - erf(x), accurate where that is near 0", _erfc, 64, 1e-6, "erfc{f}({x})",
+        lambda f, x, y: -2.0 / math.pi**0.5 * f.exp(-(x * x)), recipes.erfc,
     ),
     Elementwise(
         "sin", "the sine; NaN beyond 2 ** 40", np.sin, 32, 1e-6, "sin{f}({x})",

@@ -83,8 +83,12 @@ def _of_float32(name: str) -> Callable[[Recipe], Recipe]:
 
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 """Their sum is ln 2, and n * _LN2_HIGH is exact for |n| < 2 ** 15."""
+_LOG10_2_HIGH, _LOG10_2_LOW = 0.30078125, 2.487456639e-4
+"""Their sum is the decimal logarithm of 2, and n * _LOG10_2_HIGH is exact for |n| < 2 ** 15."""
 _EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
 """Beyond them exp is 0 and inf in float32."""
+_EXP2_LOWEST, _EXP2_HIGHEST = -150.5, 128.5
+_EXP10_LOWEST, _EXP10_HIGHEST = -45.25, 38.6
 _EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 """Of Cephes' expf: exp(r) = 1 + r + r * r * p(r) for |r| <= ln(2) / 2."""
 _LOG = (
@@ -134,6 +138,20 @@ _ERF_BELOW = (
     -1.42647390514189e-02,
 )
 """erf(x) = x * above(x * x) / below(x * x), of Eigen and XLA."""
+_ERFC_FROM, _ERFC_BOUND = 0.25, 10.5
+"""Where erfc is no longer 1 - erf(x), and where it is 0."""
+_ERFC = (
+    -5.2820921901e-04,
+    7.3981131746e-04,
+    4.2392766016e-03,
+    -2.4400181029e-02,
+    7.1671509634e-02,
+    -1.5011540184e-01,
+    2.4560342060e-01,
+    -3.2623356035e-01,
+    1.7900115498e-01,
+)
+"""erfc(x) = exp(-x * x) * p((x - 3) / (x + 3)): a least-squares fit, weighted for the relative error."""
 _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COS = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 """Of Cephes' sinf and cosf, for |r| <= pi / 4: r + r ** 3 * p(r * r), and 1 - r * r / 2 + r ** 4 * q(r * r)."""
@@ -150,6 +168,28 @@ def exp(w: LaneWriter, x: Operand) -> Operand:
     x = w.clamped(x, _EXP_LOWEST, _EXP_HIGHEST)
     n = w.call("rint", w.mul(x, w.number(1.0 / math.log(2.0))))
     r = w.fma(n, w.number(-_LN2_LOW), w.fma(n, w.number(-_LN2_HIGH), x))
+    return _exponential(w, n, r)
+
+
+@_of_float32("exp2")
+def exp2(w: LaneWriter, x: Operand) -> Operand:
+    """Return 2 ** n times e ** r, with x = n + r / ln 2."""
+    x = w.clamped(x, _EXP2_LOWEST, _EXP2_HIGHEST)
+    n = w.call("rint", x)
+    return _exponential(w, n, w.mul(w.op("fsub", x, n), w.number(math.log(2.0))))
+
+
+@_of_float32("exp10")
+def exp10(w: LaneWriter, x: Operand) -> Operand:
+    """Return 2 ** n times e ** r, with x = n * log10(2) + r / ln 10."""
+    x = w.clamped(x, _EXP10_LOWEST, _EXP10_HIGHEST)
+    n = w.call("rint", w.mul(x, w.number(math.log2(10.0))))
+    rest = w.fma(n, w.number(-_LOG10_2_LOW), w.fma(n, w.number(-_LOG10_2_HIGH), x))
+    return _exponential(w, n, w.mul(rest, w.number(math.log(10.0))))
+
+
+def _exponential(w: LaneWriter, n: Operand, r: Operand) -> Operand:
+    """Return 2 ** n * e ** r, for |r| <= ln(2) / 2."""
     series = w.fma(w.polynomial(_EXP, r), w.mul(r, r), w.op("fadd", r, w.number(1.0)))
     return w.scaled(series, n)
 
@@ -199,6 +239,18 @@ def erf(w: LaneWriter, x: Operand) -> Operand:
     x = w.clamped(x, -_ERF_BOUND, _ERF_BOUND)
     square = w.mul(x, x)
     return w.mul(x, w.op("fdiv", w.polynomial(_ERF_ABOVE, square), w.polynomial(_ERF_BELOW, square)))
+
+
+@_of_float32("erfc")
+def erfc(w: LaneWriter, x: Operand) -> Operand:
+    """Return 1 - erf(x) below 1/4, where little of it cancels, and above it a polynomial times exp(-x * x)."""
+    near = w.op("fsub", w.number(1.0), erf(w, x))
+    far = w.clamped(x, _ERFC_FROM, _ERFC_BOUND)
+    square = w.mul(far, far)
+    bell = exp(w, w.neg(square))
+    bell = w.fma(bell, w.fma(w.neg(far), far, square), bell)  # of what rounding lost of the square
+    t = w.op("fdiv", w.op("fsub", far, w.number(3.0)), w.op("fadd", far, w.number(3.0)))
+    return w.select(w.op("fcmp olt", x, w.number(_ERFC_FROM)), near, w.mul(bell, w.polynomial(_ERFC, t)))
 
 
 def sigmoid(w: LaneWriter, x: Operand) -> Operand:

@@ -163,6 +163,7 @@ def test_what_is_no_out():
         ([1.0], "out 'Y' is of type list"),
         (np.float32(1), "out 'Y' cannot be written in place"),
         (np.ma.zeros(shape, np.float32), "the mask would be lost"),
+        (torch.zeros(shape, requires_grad=True), "it requires a gradient"),
         ({"Z": np.zeros(shape, np.float32)}, "out= names 'Z', and the results are Y"),
     ):
         with pytest.raises(DataError, match=message):

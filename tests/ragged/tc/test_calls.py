@@ -268,6 +268,8 @@ class OnlyCopies:
         np.broadcast_to(np.float32(0), (3,)),
         OnlyCopies(),
         torch.empty(3, device="meta"),
+        torch.zeros(3, requires_grad=True),
+        torch.zeros(3, dtype=torch.bfloat16, requires_grad=True),
     ],
 )
 def test_results_need_memory_for_each_element(out):

@@ -7,6 +7,10 @@ import torch
 from ragged import tc
 
 
+class Labelled(torch.Tensor):
+    """A kind of tensor that this file, not torch, defines."""
+
+
 def test_known_calls_of_tensors():
     function = tc.define("def double(float(N) x) -> (y) { y(i) = x(i) + x(i) }").double
     x = torch.arange(6.0)
@@ -15,6 +19,7 @@ def test_known_calls_of_tensors():
         assert type(found) is torch.Tensor
         assert torch.equal(found, 2 * given)
     assert type(function(x.numpy())) is np.ndarray
+    assert type(function(x.as_subclass(Labelled))) is torch.Tensor
     assert function(x).data_ptr() != function(x).data_ptr()
     several = tc.define("def two(float(N) x) -> (y, z) { y(i) = x(i)  z(i) = -x(i) }").two
     for _ in range(2):
