@@ -73,6 +73,33 @@ def _expm1(x: Expr) -> Expr:
     return ir.Select(_lt(x, _number(x, 20.0)), near, _sub(_exp(x), _number(x, 1.0)))
 
 
+def _sinh(x: Expr) -> Expr:
+    """Return 2 * sinh(x / 2) * cosh(x / 2): exp(x) overflows before sinh does, and cancels near 0."""
+    half = _mul(x, _number(x, 0.5))
+    up, down = _expm1(half), _expm1(_neg(half))
+    mean = _mul(_number(x, 0.5), _add(up, down))
+    return _mul(_sub(up, down), _add(mean, _number(x, 1.0)))
+
+
+def _cosh(x: Expr) -> Expr:
+    """Return the mean of exp(x) and exp(-x), each as a square: exp(x) overflows before cosh does."""
+    half = _mul(x, _number(x, 0.5))
+    up, down = _exp(half), _exp(_neg(half))
+    return _add(*(_mul(_mul(_number(x, 0.5), each), each) for each in (up, down)))
+
+
+def _hypot(x: Expr, y: Expr) -> Expr:
+    """Return the root of the sum of squares, of quotients by the larger one: squares overflow before it does."""
+    a, b = _abs(x), _abs(y)
+    first = ir.Binary(BinaryOp.GE, a, b)
+    larger, smaller = ir.Select(first, a, b), ir.Select(first, b, a)
+    quotient = _div(smaller, larger)
+    root = _mul(larger, _sqrt(_add(_mul(quotient, quotient), _number(x, 1.0))))
+    return ir.Select(
+        _eq(quotient, quotient), root, _add(a, b)
+    )  # of two zeros and two infinities it is no number
+
+
 def _trunc(x: Expr) -> Expr:
     return ir.Select(_lt(x, _number(x, 0.0)), _ceil(x), _floor(x))
 
@@ -138,9 +165,9 @@ _BUILTINS: dict[str, Builtin] = {
     "log2": Builtin(1, _scaled(1 / math.log(2.0), _log)),
     "log10": Builtin(1, _scaled(1 / math.log(10.0), _log)),
     "tan": Builtin(1, lambda x: _div(_unary("sin")(x), _unary("cos")(x))),
-    "sinh": Builtin(1, lambda x: _mul(_number(x, 0.5), _sub(_expm1(x), _expm1(_neg(x))))),
-    "cosh": Builtin(1, lambda x: _mul(_number(x, 0.5), _add(_exp(x), _exp(_neg(x))))),
-    "hypot": Builtin(2, lambda x, y: _sqrt(_add(_mul(x, x), _mul(y, y)))),
+    "sinh": Builtin(1, _sinh),
+    "cosh": Builtin(1, _cosh),
+    "hypot": Builtin(2, _hypot),
     "trunc": Builtin(1, _trunc),
     "round": Builtin(1, _round),
     "fmod": Builtin(2, _fmod),

@@ -1,5 +1,7 @@
 """Every type: stored in its width, computed in int64, float32 or float64, and wrapped or rounded when stored."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,7 @@ FUNCTIONS = {
     "pow(x, 3)": lambda x, y: x**3,
     "pow(x, -2)": lambda x, y: x**-2.0,
     "pow(y, x)": lambda x, y: y**x,
+    "exp10(x)": lambda x, y: 10.0**x,
     "hypot(x, y)": lambda x, y: np.hypot(x, y),
     "fmod(x, y)": lambda x, y: np.fmod(x, y),
 }
@@ -106,6 +109,38 @@ def test_functions_of_numbers():
     for out, (text, function) in zip(outputs, FUNCTIONS.items(), strict=True):
         wanted = function(x.astype(np.float64), y.astype(np.float64))
         np.testing.assert_allclose(found[out], wanted, rtol=2e-5, atol=1e-6, err_msg=text)
+
+
+def test_what_overflows_on_the_way_is_no_infinity():
+    x = np.array([0, 3e30, 2e-30, 5, -np.inf, np.inf, np.nan, 0], np.float32)
+    y = np.array([0, -4e30, 1e-30, -12, np.inf, 1, 0, np.nan], np.float32)
+    f = tc.define("def f(float(N) x, float(N) y) -> (z) { z(i) = hypot(x(i), y(i)) }").f
+    np.testing.assert_allclose(f(x, y), np.hypot(x, y), rtol=1e-6)
+    x = np.array([89, -89, 88.75, 90, -100, np.inf, np.nan, 1e-20, -0.0], np.float32)
+    text = "def f(float(N) x) -> (s, c) { s(i) = sinh(x(i))  c(i) = cosh(x(i)) }"
+    found = tc.define(text).f(x)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(found["s"], np.sinh(x.astype(np.float64)).astype(np.float32), rtol=2e-6)
+        np.testing.assert_allclose(found["c"], np.cosh(x.astype(np.float64)).astype(np.float32), rtol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["float", "double"])
+def test_the_complement_of_the_error_function_has_digits_far_out(name):
+    x = np.linspace(-3, 9, 201, dtype=np.float32 if name == "float" else np.float64)
+    found = tc.define(f"def f({name}(N) x) -> (y) {{ y(i) = erfc(x(i)) }}").f(x)
+    np.testing.assert_allclose(
+        found, [math.erfc(each) for each in x], rtol=1e-6 if name == "float" else 1e-14
+    )
+
+
+def test_gradients_of_functions_made_of_others():
+    x, y = (np.random.default_rng(seed).uniform(-3, 3, 50).astype(np.float32) for seed in (0, 1))
+    y[:3] = x[:3]
+    f = tc.define("def f(float(N) x, float(N) y) -> (z) { z(i) = hypot(x(i), y(i)) * sinh(x(i)) }").f
+    found = f.gradient()(x, y, np.ones(50, np.float32))
+    h, s = np.hypot(x, y), np.sinh(x)
+    np.testing.assert_allclose(found["d_x"], x / h * s + h * np.cosh(x), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["d_y"], y / h * s, rtol=1e-5, atol=1e-5)
 
 
 def test_round_is_exact():
