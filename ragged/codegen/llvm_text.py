@@ -160,7 +160,7 @@ class Writer:
         return self.emit(f"fneg {self.type} {x}")
 
     def scaled(self, x: Operand, n: Operand) -> Operand:
-        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of -150 .. 129; of NaN, NaN."""
+        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of -126 .. 129; of NaN, NaN."""
         type = self.type
         if self.avx512 and type.lanes == _SCALED_LANES:  # one instruction, all lanes, rounded as usual (4)
             name = "@llvm.x86.avx512.mask.scalef.ps.512"
@@ -168,7 +168,7 @@ class Writer:
             return self.emit(
                 f"call {type} {name}({type} {x}, {type} {n}, {type} zeroinitializer, i16 -1, i32 4)"
             )
-        # in two steps: 2 ** n itself may be no float, too large or subnormal; of NaN, n is whatever it is
+        # in two steps: 2 ** n itself may be too large for a float; of NaN, n is whatever it is
         integers = type.of("i32")
         power = self.emit(f"freeze {integers} {self.convert('fptosi', n, type, integers)}")
         half = self.integer("ashr", power, 1)

@@ -60,10 +60,20 @@ def test_functions_of_float32_are_accurate_everywhere(name, width):
     np.testing.assert_array_equal(np.isnan(got), np.isnan(exact))
     infinite = np.isinf(nearest)
     np.testing.assert_array_equal(got[infinite], nearest[infinite])
+    np.testing.assert_array_equal(np.signbit(got[exact == 0]), np.signbit(exact[exact == 0]))
     finite = np.isfinite(exact) & ~infinite
     bound = FUNCTIONS[name].error if name in FUNCTIONS else 0.0
     error = np.abs(got[finite].astype(np.float64) - exact[finite])
     assert (error <= bound * np.abs(exact[finite]) + np.finfo(np.float32).tiny).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2", "exp10"])
+@pytest.mark.parametrize("width", [None, 16])
+def test_no_exponential_is_subnormal_as_processors_take_many_times_as_long(name, width):
+    ends = np.array([-87.33654, -87.336548, -126, -37.929779, -37.92978], np.float32)
+    x = np.concatenate([all_floats(), np.arange(-152, -36, 2.0**-8, np.float32), ends])
+    got = run(elementwise(lambda a, b: call(name, a), width=width), n=len(x), x=x, y=x)["out"]
+    assert not ((got > 0) & (got < np.finfo(np.float32).tiny)).any()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
