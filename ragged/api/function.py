@@ -44,7 +44,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
     later calls with the same lengths.
     """
 
-    form = artifact_form("ragged function", 7, Artifact[RaggedSignature])
+    form = artifact_form("ragged function", 8, Artifact[RaggedSignature])
     stages = ("ragged", "schedule", "variants", "tree", "loops", "prelude", "tir", "asm")
     loader = "ragged.load"
 

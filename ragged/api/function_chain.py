@@ -14,7 +14,7 @@ from ragged.api.function import RaggedFunction
 from ragged.compiled.artifact import Origin, Target, read_bytes, reading, write_to
 from ragged.compiled.saved_parameters import PARAMETERS, load_parameters
 from ragged.data import RaggedArray
-from ragged.errors import DataError
+from ragged.errors import DataError, UserError
 from ragged.runtime.bundle import FileFormat, read_bundle, write_bundle
 
 _KERNELS = "kernels.msgpack"
@@ -45,12 +45,21 @@ class FunctionChain:
         found: RaggedArray = result
         return found
 
-    def save(self, path: Target) -> None:
+    def save(self, path: Target, *, alternatives: Sequence[FunctionChain] = ()) -> None:
         """Write the functions to one file that `load` reads, code that several share once.
 
-        `path` is replaced as a whole, or left as it is if writing fails; it may be a stream in binary mode. Raises what
-        `RaggedFunction.save` raises.
+        `path` is replaced as a whole, or left as it is if writing fails; it may be a stream in binary mode.
+        `alternatives` are chains of the same functions compiled for other targets. Raises what `RaggedFunction.save`
+        raises.
         """
+        for number, chain in enumerate(alternatives):
+            if not isinstance(chain, FunctionChain) or len(chain.functions) != len(self.functions):
+                raise UserError(
+                    f"save: alternatives[{number}] is no chain of {len(self.functions)} functions",
+                    fix="the same functions, compiled for another target",
+                )
+            for function, other in zip(self.functions, chain.functions, strict=True):
+                function.check_alternative(number, other)
         files: dict[int, tuple[int, bytes]] = {}
         numbers: list[int] = []
         params: dict[str, npt.NDArray[Any]] = {}
@@ -60,7 +69,7 @@ class FunctionChain:
                 params |= {f"{place}.{name}": array for name, array in function._params.items()}
             else:
                 stream = BytesIO()
-                function.save(stream)
+                function.save(stream, alternatives=[chain.functions[place] for chain in alternatives])
                 files[shared] = len(files), stream.getvalue()
             numbers.append(files[shared][0])
         members = {

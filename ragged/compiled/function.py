@@ -81,15 +81,14 @@ class CompiledFunction(Generic[S]):
                 f"save: alternatives={alternatives!r} is no list of functions", fix="alternatives=[other]"
             )
         for number, other in enumerate(alternatives):
-            self._check_alternative(number, other)
+            self.check_alternative(number, other)
         others = [other._parts for other in alternatives]
         save(self.form, self._parts, others, self._params, path, self._members())
 
-    def _check_alternative(self, number: int, other: Self) -> None:
-        """Refuse what is not this function for another processor."""
+    def check_alternative(self, number: int, other: Self) -> None:
+        """Raise `UserError` unless `other`, the alternative of that number, is this function for another processor."""
         because = None
-        model = self.stages[0]
-        if type(other) is not type(self) or other.show(model) != self.show(model):
+        if type(other) is not type(self) or not self._means_what(other):
             because = "it is another one"
         elif differs := self._other_option(other):
             because = f"it was compiled with another {differs}="
@@ -105,6 +104,10 @@ class CompiledFunction(Generic[S]):
                 because=because,
                 fix="compile the same model, with the same parameters and options, with another target=",
             )
+
+    def _means_what(self, other: Self) -> bool:
+        own, theirs = self._parts.signature.operator, other._parts.signature.operator
+        return own == theirs if own or theirs else self.show(self.stages[0]) == other.show(self.stages[0])
 
     def _other_option(self, other: Self) -> str | None:
         """Return an option of `compile` in which another function differs; None if there is none."""

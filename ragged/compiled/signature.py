@@ -29,13 +29,15 @@ class Signature:
     """The parameters of a compiled function, and the texts of its front end that `show` prints.
 
     `name` stands in messages; parameters named in `finite` must have finite values alone, and `precision` is what
-    products are computed in. Front ends add their inputs and outputs.
+    products are computed in. `operator` is which operator of a library it is, with its options: it is written for its
+    target, so that texts of one operator differ; of other programs it is empty. Front ends add their inputs and outputs.
     """
 
     name: str
     parameters: dict[str, Parameter]
     finite: tuple[str, ...] = ()
     precision: str = "float32"
+    operator: str = ""
     texts: dict[str, str]
 
     @property

@@ -13,9 +13,9 @@ from ragged.data.read import is_array, read_array
 from ragged.errors import Location, ModelError
 
 _LOG = logging.getLogger("ragged.weights")
-_LAYER = re.compile(r"(?:.*\.)?encoder\.layer\.(\d+)\.(.+)\.(weight|bias|gamma|beta)")
-_KINDS = {"gamma": "weight", "beta": "bias"}
-"""Names of a normalization's parameters in checkpoints of the first versions."""
+_LAYER = re.compile(r"((?:.*\.)?)encoder\.layer\.(\d+)\.(.+)\.(\w+)")
+_KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+"""By their names; checkpoints of the first versions have others for a normalization's parameters."""
 _NAMES = {
     "attention.output.dense": "self_attn.out_proj",
     "attention.output.LayerNorm": "norm1",
@@ -30,22 +30,38 @@ def bert_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the encoder's part of a BERT model's state, by the names of torch.nn.TransformerEncoder.
 
     Raises:
-        ModelError: it has no encoder's layers, or a layer lacks a projection.
+        ModelError: it has no encoder's layers or those of several encoders, or a layer lacks a projection or has what
+            no layer of BERT's has.
     """
     found: dict[str, Any] = {}
     projections: dict[tuple[str, str], dict[str, Any]] = {}
     left: list[str] = []
+    places: dict[str, None] = {}
     for name, value in state.items():
         match = _LAYER.fullmatch(name)
         if match is None:
             left.append(name)
             continue
-        layer, part, own = match.groups()
-        kind = _KINDS.get(own, own)
-        if part in _PROJECTIONS:
+        place, layer, part, own = match.groups()
+        places[place] = None
+        kind = _KINDS.get(own)
+        if kind is not None and part in _PROJECTIONS:
             projections.setdefault((layer, kind), {})[part] = value
+        elif kind is not None and part in _NAMES:
+            found[f"layers.{layer}.{_NAMES[part]}.{kind}"] = value
         else:
-            found[f"layers.{layer}.{_NAMES.get(part, part)}.{kind}"] = value
+            raise ModelError(
+                f"from_bert: '{name}' is no part of a layer of BERT's encoder",
+                at=Location.capture(),
+                because="a layer with it computes something else",
+            )
+    if len(places) > 1:
+        first = max(places, key=len)
+        raise ModelError(
+            f"from_bert: the state has {len(places)} encoders, below {', '.join(map(repr, places))}",
+            at=Location.capture(),
+            fix=f"one of them: {{name: value for name, value in state.items() if name.startswith({first!r})}}",
+        )
     for (layer, kind), parts in projections.items():
         missing = [part for part in _PROJECTIONS if part not in parts or not is_array(parts[part])]
         if missing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from ragged import RaggedArray
@@ -77,7 +77,8 @@ class TransformerEncoder:
         a head are left out, which the log says (`ragged.weights`).
 
         Raises:
-            ModelError: there are no such names, or arrays of other shapes or dtypes among them.
+            ModelError: there are no such names or those of several encoders, arrays of other shapes or dtypes among them,
+                or a layer has further parameters.
 
         Example:
             >>> encoder = TransformerEncoder.from_bert(bert.state_dict(), heads=bert.config.num_attention_heads)
@@ -124,9 +125,12 @@ class TransformerEncoder:
         last = [] if self.norm is None else [self.norm.function]
         return FunctionChain([*(layer.function for layer in self.layers), *last])
 
-    def save(self, path: Target) -> None:
-        """Write the encoder to a file, or a stream, that `ragged.FunctionChain.load` reads without the compiler."""
-        self.function.save(path)
+    def save(self, path: Target, *, alternatives: Sequence[TransformerEncoder] = ()) -> None:
+        """Write the encoder to a file, or a stream, that `ragged.FunctionChain.load` reads without the compiler.
+
+        `alternatives` are encoders with the same parameters for other targets; raises what `RaggedFunction.save` does.
+        """
+        self.function.save(path, alternatives=[each.function for each in alternatives])
 
     def __call__(self, x: Any) -> RaggedArray:
         """Return (B, n, hidden) of `x` (B, n, hidden), float32, in memory of the caller's.

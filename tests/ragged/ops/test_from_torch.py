@@ -12,7 +12,7 @@ import torch
 
 import ragged
 from ragged import ops
-from ragged.errors import DataError, ModelError
+from ragged.errors import DataError, ModelError, UserError
 from tests.ragged.ops.batches import normal, rows
 from tests.support.agreement import error
 
@@ -156,6 +156,12 @@ def bert_names(state):
     return found
 
 
+def doubled(state):
+    """Return a state with twice the last array of the second layer: the functions share code, and the first is equal."""
+    name = next(name for name in reversed(state) if ".layer.1." in name)
+    return {**state, name: 2 * state[name] + 1}
+
+
 def test_an_encoder_of_bert_and_its_file(caplog):
     one = torch.nn.TransformerEncoderLayer(
         24, 3, 40, activation="gelu", layer_norm_eps=1e-12, batch_first=True
@@ -171,6 +177,20 @@ def test_an_encoder_of_bert_and_its_file(caplog):
     encoder.save(stream)
     loaded = ragged.FunctionChain.load(stream.getvalue())
     assert len(loaded.functions) == 2 and loaded(x).equal(result)
+    older = ops.TransformerEncoder.from_bert(state, heads=3, target="llvm -mcpu=x86-64-v3")
+    for first, second in ((encoder, older), (older, encoder)):
+        both = io.BytesIO()
+        first.save(both, alternatives=[second])
+        assert len(both.getvalue()) > len(stream.getvalue())
+        assert ragged.FunctionChain.load(both.getvalue())(x).equal(result)
+    with pytest.raises(UserError, match=r"alternatives\[0\] is no chain of 2 functions"):
+        encoder.function.save(stream, alternatives=[ragged.FunctionChain(older.function.functions[:1])])
+    with pytest.raises(UserError, match="it is another one"):
+        encoder.save(
+            stream, alternatives=[ops.TransformerEncoder.from_bert(state, heads=3, activation="relu")]
+        )
+    with pytest.raises(UserError, match="its parameters have other values"):
+        encoder.save(stream, alternatives=[ops.TransformerEncoder.from_bert(doubled(state), heads=3)])
     with pytest.raises(DataError, match="this is no ragged function"):
         ragged.load(stream.getvalue())
     with pytest.raises(DataError, match="load: the bytes: "):
@@ -211,3 +231,16 @@ def test_a_state_of_another_model():
         ops.TransformerEncoder.from_bert(
             {"encoder.layer.0.attention.self.query.weight": torch.ones(3, 3)}, heads=1
         )
+    with pytest.raises(ModelError, match="the state has 2 encoders, below 'q.', 'ctx.'") as caught:
+        ops.TransformerEncoder.from_bert(
+            {f"{place}.encoder.layer.0.output.dense.weight": torch.ones(3, 3) for place in ("q", "ctx")},
+            heads=1,
+        )
+    assert "name.startswith('ctx.')" in caught.value.fix
+    for further in (
+        "crossattention.self.query.weight",
+        "attention.self.distance_embedding.weight",
+        "scale.alpha",
+    ):
+        with pytest.raises(ModelError, match=f"'encoder.layer.1.{further}' is no part of a layer of BERT's"):
+            ops.TransformerEncoder.from_bert({f"encoder.layer.1.{further}": torch.ones(3, 3)}, heads=1)
