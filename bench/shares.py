@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ragged.compiled.operations import flops
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.expr import Buffer, Call, MemoryScope, Role, Unary, Var
+from ragged.ir.expr import Buffer, Call, Role, Unary, Var
 from ragged.ir.interpret.evaluate import Evaluator
 from ragged.ir.interpret.memory import Frame
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.program import Program
 from ragged.ir.stmt import Barrier, For, If, Let, LoopKind, Reduce, Stmt, Store, lanes_at_most
 from ragged.ir.walk import children, expressions, loads, statements, subexpressions, variables

@@ -10,8 +10,9 @@ from ragged.analysis.accesses import BufferAccess
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Const, Expr, MemoryScope, Role
+from ragged.ir.expr import Buffer, Const, Expr, Role
 from ragged.ir.index import contents
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Enclosing, Site, same
 from ragged.ir.stmt import CONCURRENT, Alloc, Barrier, Block, For, Let, LoopKind, Reduce, Stmt, Store, block

@@ -46,6 +46,7 @@ def build_signature(
         inputs=specs(tensor for tensor in tensors if tensor.kind is Kind.INPUT),
         outputs=specs(outputs),
         sizes=tuple(functions.sizes),
+        numbers=tuple(name for name, each in functions.sizes.items() if not each.is_natural),
         lengths=tuple(table.name for table in functions.lengths.values()),
     )
 

@@ -100,6 +100,11 @@ def size(name: str, low: int | None = None, high: int | None = None) -> Value:
     return Value(call, {function: SizeRange(name, low, high)})
 
 
+def number(name: str) -> Value:
+    """Declare an integer of either sign that a call gives by name; where it is an extent, calls give none below 0."""
+    return Value(ir.Call(ir.Function(name, (), ir.Source.NUMBER), (), Location.capture()))
+
+
 def length_fn(name: str, over: RaggedDim | tuple[RaggedDim, ...]) -> LengthFn:
     """Declare the lengths of an inner dimension for each index of outer ones, known at the call.
 

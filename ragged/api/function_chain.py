@@ -53,7 +53,7 @@ class FunctionChain:
         raises.
         """
         for number, chain in enumerate(alternatives):
-            if not isinstance(chain, FunctionChain) or len(chain.functions) != len(self.functions):
+            if len(chain.functions) != len(self.functions):
                 raise UserError(
                     f"save: alternatives[{number}] is no chain of {len(self.functions)} functions",
                     fix="the same functions, compiled for another target",

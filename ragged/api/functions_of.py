@@ -48,7 +48,7 @@ class Functions(Rewriter):
         """Return a call of a declared function as a call of the function with a domain; other expressions unchanged."""
         if not isinstance(expr, Call):
             return expr
-        if expr.function.source is Source.CALL:
+        if expr.function.source in (Source.CALL, Source.NUMBER):
             return Call(self.size(expr.function), expr.args, expr.at)
         return Call(self.known.get(expr.function, expr.function), expr.args, expr.at)
 

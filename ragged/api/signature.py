@@ -105,14 +105,15 @@ class ShareTable:
 class RaggedSignature(Signature):
     """The arguments of a call, the parameters and the results.
 
-    `sizes` and `lengths` are the names of the sizes and of the arrays of lengths that a call gives; `orders` and
-    `shares` are arrays computed from the prelude's tables.
+    `sizes` and `lengths` are the names of the sizes and of the arrays of lengths that a call gives; `numbers` are
+    those of sizes that may be negative; `orders` and `shares` are arrays computed from the prelude's tables.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     sizes: tuple[str, ...]
     lengths: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
     orders: tuple[Order, ...] = ()
     shares: tuple[ShareTable, ...] = ()
 

@@ -13,7 +13,8 @@ from ragged.auto.rules import Rule, run_rules
 from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import bytes_of
-from ragged.ir.expr import Buffer, Const, Load, MemoryScope, Role, Var
+from ragged.ir.expr import Buffer, Const, Load, Role, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, For, LoopKind, Reduce

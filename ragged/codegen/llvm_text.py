@@ -61,7 +61,7 @@ def _float(value: float, element: str) -> str:
 class Writer:
     """Writes the body of one function of operands of type `type`, statement by statement.
 
-    It is a `ragged.ir.recipes.LaneWriter`; with `avx512`, for a processor with AVX-512.
+    It is a `ragged.ir.lane_writer.LaneWriter`; with `avx512`, for a processor with AVX-512.
     """
 
     type: Lanes
@@ -136,7 +136,7 @@ class Writer:
         return self.op(name, a, integers.number(b) if isinstance(b, int) else b, integers)
 
     def cast(self, name: str, x: Operand) -> Operand:
-        """Convert as `ragged.ir.recipes.LaneWriter.cast` says."""
+        """Convert as `ragged.ir.lane_writer.LaneWriter.cast` says."""
         integers, double = self.type.of("i32"), self.type.of("double")
         match name:
             case "bits" if self.is_double:

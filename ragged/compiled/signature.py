@@ -30,7 +30,7 @@ class Signature:
 
     `name` stands in messages; parameters named in `finite` must have finite values alone, and `precision` is what
     products are computed in. `operator` is which operator of a library it is, with its options: it is written for its
-    target, so that texts of one operator differ; of other programs it is empty. Front ends add their inputs and outputs.
+    target, so that texts of one operator differ; of other programs it is empty. Front ends add inputs and outputs.
     """
 
     name: str

@@ -15,7 +15,8 @@ import numpy as np
 
 from ragged.errors import Location, ModelError
 from ragged.ir import recipes
-from ragged.ir.recipes import LaneWriter, Operand, Recipe
+from ragged.ir.lane_writer import LaneWriter, Operand
+from ragged.ir.recipes import Recipe
 
 Number: TypeAlias = Any
 """A number or an array of NumPy's, or an expression of a front end."""

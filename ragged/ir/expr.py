@@ -16,6 +16,7 @@ from ragged.errors import InternalError, Location
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
 from ragged.ir.hash_once import HashedNode, hash_once
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.ops import BinaryOp, UnaryOp
 
 
@@ -41,7 +42,8 @@ class Source(Enum):
     PRELUDE = "prelude"  # an array that the prelude fills
     INPUT = "input"  # an array, or a size, that comes with each batch: lengths, children
     PAYLOAD = "payload"  # an array of what the caller attached to nodes or rows
-    CALL = "call"  # a number known at the call
+    CALL = "call"  # a number known at the call, which is not negative
+    NUMBER = "number"  # a number known at the call, of either sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class Function:
         return not self.params and self.body is None
 
     @property
+    def is_natural(self) -> bool:
+        """True if it is a size that is not negative."""
+        return self.is_size and self.source is not Source.NUMBER
+
+    @property
     def is_array(self) -> bool:
         """True if its values stand in an array."""
         return bool(self.params) and self.body is None
@@ -96,14 +103,6 @@ class Role(Enum):
     OUTPUT = "output"
     WORKSPACE = "workspace"
     LOCAL = "local"
-
-
-class MemoryScope(Enum):
-    """The memory that a buffer lives in."""
-
-    GLOBAL = "global"
-    SHARED = "shared"
-    REGISTER = "register"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -77,8 +77,8 @@ class TransformerEncoder:
         a head are left out, which the log says (`ragged.weights`).
 
         Raises:
-            ModelError: there are no such names or those of several encoders, arrays of other shapes or dtypes among them,
-                or a layer has further parameters.
+            ModelError: there are no such names or those of several encoders, arrays have other shapes or dtypes, or a
+                layer has further parameters.
 
         Example:
             >>> encoder = TransformerEncoder.from_bert(bert.state_dict(), heads=bert.config.num_attention_heads)

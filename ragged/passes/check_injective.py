@@ -63,7 +63,7 @@ def _is_closed(expr: Expr) -> bool:
 
 def _count(low: Expr, high: Expr) -> Expr:
     """Return how many numbers there are from `low` on and below `high`; a size is never negative."""
-    if low == Const(0) and isinstance(high, Call):
+    if low == Const(0) and isinstance(high, Call) and high.function.is_natural:
         return high
     return Binary(BinaryOp.MAX, sub(high, low), Const(0))
 

@@ -65,7 +65,9 @@ class _Unfold(Rewriter):
 
 def _is_never_negative(form: AffineForm) -> bool:
     """Return whether a form is a sum of numbers and sizes, none of which is negative."""
-    sizes = (isinstance(term, Call) and term.function.is_size and by > 0 for term, by in form.terms.items())
+    sizes = (
+        isinstance(term, Call) and term.function.is_natural and by > 0 for term, by in form.terms.items()
+    )
     return form.constant >= 0 and all(sizes)
 
 

@@ -183,7 +183,7 @@ class _Forms:
             seen += 1
             own = {self.numbers[term]: 1}
             match term:
-                case Call(function=function) if function.is_size:
+                case Call(function=function) if function.is_natural:
                     yield own
                 case Binary(op=BinaryOp.MOD, rhs=Const(value=by)) if by > 0:
                     yield own

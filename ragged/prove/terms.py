@@ -150,7 +150,7 @@ class Translator:
         if function not in self._functions:
             sorts = [z3.IntSort(self.context)] * len(function.params) + [self._sort(function.dtype)]
             self._functions[function] = z3.Function(self._name(function.name), *sorts)
-            if function.is_size:
+            if function.is_natural:
                 self.known.append(self._functions[function]() >= 0)
         return self._functions[function](*args)
 

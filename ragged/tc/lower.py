@@ -6,10 +6,10 @@ one statement reads, at that statement's own indices, is computed inside of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragged.api.dims import LengthFn, RaggedDim, size
+from ragged.api.dims import LengthFn, RaggedDim, number, size
 from ragged.api.reductions import Scoped, normal_form
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueSource
@@ -81,8 +81,8 @@ class _FunctionLowering:
 
     def lowered(self) -> LoweredFunction:
         function = self.analysed.function
-        sizes = {name: self.value(name, var) for name, var in function.sizes.items()}
-        scalars = {name: self.value(name, var) for name, var in function.scalars.items()}
+        sizes = {name: self.value(name, var, size) for name, var in function.sizes.items()}
+        scalars = {name: self.value(name, var, number) for name, var in function.scalars.items()}
         for lengths in function.lengths.values():
             self.lengths[lengths.function] = self.length_fn(lengths)
         inputs: dict[str, str] = {}
@@ -112,9 +112,9 @@ class _FunctionLowering:
             tuple(each for each in self.columns if all(each is not part for part, _ in self.attached)),
         )
 
-    def value(self, name: str, var: ir.Var) -> str:
+    def value(self, name: str, var: ir.Var, declare: Callable[[str], Value]) -> str:
         own = self.names.fresh(name)
-        self.values[var] = ir.Const(self.fixed[name]) if name in self.fixed else size(own).expr
+        self.values[var] = ir.Const(self.fixed[name]) if name in self.fixed else declare(own).expr
         return own
 
     def length_fn(self, lengths: LengthParameter) -> LengthFn:

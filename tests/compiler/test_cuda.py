@@ -17,7 +17,7 @@ from ragged.codegen.cuda import nvcc
 from ragged.codegen.target import grid_for
 from ragged.compiled import kernel_cache
 from ragged.errors import DataError, ScheduleError, UserError
-from ragged.ir.expr import MemoryScope
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.printer import to_text
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope
 from ragged.ir.walk import statements

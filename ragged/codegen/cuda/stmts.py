@@ -10,7 +10,8 @@ from ragged.codegen.cuda.exprs import TYPES, CudaExpressions
 from ragged.codegen.cuda.names import CudaNames
 from ragged.codegen.local import elements_of
 from ragged.errors import InternalError, ScheduleError
-from ragged.ir.expr import Buffer, Const, Expr, Load, MemoryScope, Var
+from ragged.ir.expr import Buffer, Const, Expr, Load, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.stmt import (
     Alloc,
     Barrier,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ragged.ir.checks.refusal import refusal
-from ragged.ir.expr import Const, MemoryScope, Var
+from ragged.ir.expr import Const, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.nesting import Nesting
 from ragged.ir.program import Program
 from ragged.ir.sites import Branch, Enclosing, Site, sites

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import ragged.ir.pointer_facts  # noqa: F401  so that its kinds can be read
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Call, Expr, Function, MemoryScope, Param, Ref, Role, Source, Var
+from ragged.ir.expr import Buffer, Call, Expr, Function, Param, Ref, Role, Source, Var
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Range
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.text.decl_out import DEFAULT_ALIGN
 from ragged.ir.text.expr_in import read, read_all
 from ragged.ir.text.names import DTYPES

@@ -7,9 +7,10 @@ from dataclasses import MISSING
 
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Buffer, Call, Expr, Function, MemoryScope, Ref
+from ragged.ir.expr import Buffer, Call, Expr, Function, Ref
 from ragged.ir.fact import Fact
 from ragged.ir.facts import Range
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.text.expr_out import Level, show, subscript
 from ragged.ir.text.names import Names
 

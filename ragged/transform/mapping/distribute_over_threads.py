@@ -8,7 +8,8 @@ from ragged.analysis.barrier_placement import place_barriers
 from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel
 from ragged.arith.fold import plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Const, MemoryScope, Ref, Var
+from ragged.ir.expr import Binary, Const, Ref, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten

@@ -16,7 +16,8 @@ from ragged.arith.bindings import bindings
 from ragged.arith.fold import ZERO, plus
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, MemoryScope, Ref, Role, Select, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten

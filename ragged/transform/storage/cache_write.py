@@ -21,8 +21,9 @@ from ragged.analysis.regions import (
 )
 from ragged.arith.bindings import Bindings, bindings
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Expr, Load, MemoryScope, Ref, Var
+from ragged.ir.expr import Buffer, Expr, Load, Ref, Var
 from ragged.ir.index import contents
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute

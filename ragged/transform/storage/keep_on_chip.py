@@ -11,7 +11,8 @@ from ragged.arith.affine import AffineForm, Extents, affine
 from ragged.arith.bindings import bindings
 from ragged.arith.fold import floordiv, modulo, plus, times
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, MemoryScope, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind

@@ -144,7 +144,7 @@ def test_sizes_and_lengths_by_name():
         fn(x=x)
     with pytest.raises(DataError, match="'B' is 4, and squares: 'x' has B = 3"):
         fn(x=x, m=[1, 1, 1], B=4)
-    with pytest.raises(DataError, match="'B' is -3, and no extent is negative"):
+    with pytest.raises(DataError, match="'B' is -3, and no size is negative"):
         fn(x=x, m=[1, 1, 1], B=-3)
     for size in (True, 3.0, np.array(3), "3", 2**63, -(2**63) - 1, np.uint64(2**63)):
         with pytest.raises(DataError, match="a size is an integer of 64 bits"):

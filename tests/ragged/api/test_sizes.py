@@ -73,7 +73,7 @@ def test_two_sizes_of_two_arrays(t, s):
             {"T": 3},
             "Y: 'X' extends 35 in dimension 'r', and 16 * T + 3 is 51\n  because: Y: 'T' has T = 3",
         ),
-        (35, 2, {"T": -3}, "Y: 'T' is -3, and no extent is negative"),
+        (35, 2, {"T": -3}, "Y: 'T' is -3, and no size is negative"),
     ],
 )
 def test_what_solves_to_no_size(x, z, sizes, message):

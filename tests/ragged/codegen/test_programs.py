@@ -12,20 +12,8 @@ from ragged.codegen.entry import CompiledCheckFailed
 from ragged.errors import Location, ScheduleError
 from ragged.ir.build import add, sub
 from ragged.ir.dtype import DType
-from ragged.ir.expr import (
-    Buffer,
-    Call,
-    Cast,
-    Const,
-    Function,
-    MemoryScope,
-    Param,
-    Ref,
-    Role,
-    Select,
-    Source,
-    Var,
-)
+from ragged.ir.expr import Buffer, Call, Cast, Const, Function, Param, Ref, Role, Select, Source, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import (

@@ -157,7 +157,7 @@ def bert_names(state):
 
 
 def doubled(state):
-    """Return a state with twice the last array of the second layer: the functions share code, and the first is equal."""
+    """Return a state with another array in the second layer: the functions share code, and the first is equal."""
     name = next(name for name in reversed(state) if ".layer.1." in name)
     return {**state, name: 2 * state[name] + 1}
 
@@ -231,7 +231,7 @@ def test_a_state_of_another_model():
         ops.TransformerEncoder.from_bert(
             {"encoder.layer.0.attention.self.query.weight": torch.ones(3, 3)}, heads=1
         )
-    with pytest.raises(ModelError, match="the state has 2 encoders, below 'q.', 'ctx.'") as caught:
+    with pytest.raises(ModelError, match=r"the state has 2 encoders, below 'q\.', 'ctx\.'") as caught:
         ops.TransformerEncoder.from_bert(
             {f"{place}.encoder.layer.0.output.dense.weight": torch.ones(3, 3) for place in ("q", "ctx")},
             heads=1,

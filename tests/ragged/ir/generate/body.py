@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 
 from ragged.ir.build import index, within
 from ragged.ir.dtype import INDEX, DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, MemoryScope, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Ref, Role, Var
+from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.stmt import (
     Alloc,
