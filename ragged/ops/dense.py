@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import ragged
@@ -38,7 +39,7 @@ class Dense(AffineModule):
                 f"Dense: 'x' is of type {type(x).__name__}, and an array (..., {self.inner}) is needed"
             )
         leading = tuple(x.shape[:-1])
-        rows = x if x.ndim == 2 else x.reshape(-1 if x.shape[-1] else 0, x.shape[-1])
+        rows = x if x.ndim == 2 else x.reshape(prod(leading), x.shape[-1])
         y = self.function(x=rows)
         return y if x.ndim == 2 else y.reshape(*leading, self.outer)
 

@@ -15,10 +15,12 @@ from ragged.ir.expr import Ref, Var
 from ragged.tc.checked import CheckedFunction
 from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.lower import stored
-from ragged.tc.sizes import check_rank, check_scalar, sizes_of
+from ragged.tc.sizes import check_rank, check_scalar, scalars_of, sizes_of
 from ragged.tc.types import is_float
 
 Array = npt.NDArray[Any]
+_MOST_ELEMENTS = 2**60
+"""More than memory has addresses for."""
 
 
 class OffsetArray(np.ndarray[Any, Any]):
@@ -67,6 +69,23 @@ def read_arguments(
     arrays = {name: read_parameter(function, name, given[name]) for name in function.parameters}
     shapes = {name: array.shape for name, array in arrays.items()}
     return arrays, sizes_of(function, shapes, given)
+
+
+def read_numbers(
+    function: CheckedFunction, given: Mapping[str, object]
+) -> tuple[dict[str, object], dict[Var, int]]:
+    """Return a call's arguments with scalars as the kernel reads them, and the values of the integer ones.
+
+    Raises:
+        TcError: an argument is missing, or a scalar is no number of its type.
+    """
+    require_given(function, given)
+    scalars = scalars_of(function, given)
+    found = {**given, **{name: scalars[var] for name, var in function.scalars.items()}}
+    for name, version in function.parameters.items():
+        if version.rank == 0 and not is_array(given[name]):
+            found[name] = read_parameter(function, name, given[name])
+    return found, scalars
 
 
 def require_given(function: CheckedFunction, given: Mapping[str, object]) -> None:
@@ -121,8 +140,8 @@ def read_size(function: CheckedFunction, name: str, value: object) -> int:
     """Return the value of a size, or of an integer scalar; refused if it can be none."""
     if not is_integer(value):
         raise refuse_call(function, f"is given {name} = {value!r}, and it is an integer")
-    if value < 0 and name not in function.scalars:
-        raise refuse_call(function, f"is given {name} = {value}, and a size is 0 or more")
+    if not 0 <= value < _MOST_ELEMENTS and name not in function.scalars:
+        raise refuse_call(function, f"is given {name} = {value}, and a size is from 0 to 2^60")
     if name in function.scalars:
         check_scalar(function, name, value)
     return int(value)
@@ -189,9 +208,7 @@ def out_arrays(
         TcError: one is none, or of another shape or dtype, or cannot be written; two share memory; or an output
             that is read before it is written is not given.
     """
-    given = (
-        {} if out is None else out if isinstance(out, Mapping) else {next(iter(function.outputs), ""): out}
-    )
+    given = by_output(function, out)
     found: dict[str, tuple[Any, Array]] = {}
     for name, value in given.items():
         if name not in function.outputs or (len(function.outputs) > 1 and not isinstance(out, Mapping)):
@@ -220,10 +237,22 @@ def out_arrays(
                     function, f"{what} that shares memory with out '{other}'", fix="an array for each output"
                 )
         found[name] = value, array
-    for name in function.initial:
-        if name not in found:
-            raise _not_started(function, name)
+    require_started(function, found)
     return found
+
+
+def by_output(function: CheckedFunction, out: object) -> Mapping[str, object]:
+    """Return the arrays of `out=` by the names of outputs; one array is the first one's."""
+    if out is None or isinstance(out, Mapping):
+        return out or {}
+    return {next(iter(function.outputs), ""): out}
+
+
+def require_started(function: CheckedFunction, given: Mapping[str, object]) -> None:
+    """Raise a `TcError` if an output that is read before it is written is not given."""
+    for name in function.initial:
+        if name not in given:
+            raise _not_started(function, name)
 
 
 def _not_started(function: CheckedFunction, name: str) -> TcError:

@@ -17,9 +17,9 @@ from ragged.tc.arguments import (
     named,
     out_arrays,
     read_arguments,
+    read_numbers,
     read_shapes,
     require_fixed,
-    require_given,
 )
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
 from ragged.tc.errors import refuse_call
@@ -145,7 +145,8 @@ class TcCallable:
                 return done
         given = named(self._function, args, arrays, self._options.parameters)
         if self._function.varies:
-            require_given(self._function, given)
+            given, scalars = read_numbers(self._function, given)
+            self._check_fixed(scalars)
             return self._ready().run_ragged(given, out)
         inputs, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)
@@ -195,16 +196,19 @@ class TcCallable:
         key = tuple(sizes.values())
         found = self._checked.get(key)
         if found is None:
-            for var, value in sizes.items():
-                fixed = self._options.sizes.get(var.name, value)
-                if fixed != value:
-                    what = f"is compiled for {var.name} = {fixed}, and is called with {value}"
-                    raise refuse_call(self._function, what)
+            self._check_fixed(sizes)
             self._analysed.check_sizes(sizes)
             if len(self._checked) >= _MOST_SIZES:
                 self._checked.clear()
             found = self._checked[key] = self._analysed.domains(sizes)
         return found
+
+    def _check_fixed(self, sizes: Mapping[Var, int]) -> None:
+        for var, value in sizes.items():
+            fixed = self._options.sizes.get(var.name, value)
+            if fixed != value:
+                what = f"is compiled for {var.name} = {fixed}, and is called with {value}"
+                raise refuse_call(self._function, what)
 
 
 def _dims(dims: Sequence[TcExpression]) -> tuple[str | int, ...]:

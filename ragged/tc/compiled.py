@@ -14,12 +14,15 @@ from ragged.api.compile import compiled_parts
 from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.api.tensors import RaggedTensor
+from ragged.data.ragged_array import RaggedArray
 from ragged.ir.expr import Ref, Var
 from ragged.passes.hoist_checks import hoist_checks
 from ragged.passes.run_once import run_once
 from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.analyse import AnalysedFunction
-from ragged.tc.checked import LengthParameter
+from ragged.tc.arguments import by_output, out_arrays, require_started
+from ragged.tc.checked import CheckedFunction, LengthParameter
+from ragged.tc.errors import refuse_call
 from ragged.tc.kept_kernels import find_or_compile
 from ragged.tc.kernel import TcKernel, TcOrigin, TcParts, TcText
 from ragged.tc.lanes import COLUMNS
@@ -74,17 +77,41 @@ class CompiledTc:
     def run_ragged(self, given: Mapping[str, object], out: object) -> Any:
         """Return the output, or several by name, for arguments by the names of parameters, one of which varies.
 
-        The compiled function checks them.
+        Scalars are numbers already; the compiled function checks the rest.
         """
+        function = self.merged.analysed.function
         arrays = {own: given[name] for name, own in self.inputs if name in given}
         taken = self.function.signature.lengths
         arrays |= {own: given[name] for name, own in self.lowered.lengths.items() if own in taken}
         for own, var in self.named_sizes:
             arrays[own] = given[var.name] if var.name in given else self._extent(var, given)
-        results = self.function(**arrays) if out is None else self.function(**arrays, out=out)
+        started = by_output(function, out)
+        require_started(function, started)
+        for name in function.initial:
+            arrays[self.lowered.inputs[name]] = started[name]
+        in_place = out is not None and not function.initial and "out" not in arrays
+        results = self.function(**arrays, out=out) if in_place else self.function(**arrays)
         if not isinstance(results, dict):
-            return results
-        return {name: results[own] for name, own in self.lowered.names.items()}
+            results = dict.fromkeys(self.lowered.names.values(), results)
+        found = {name: results[own] for name, own in self.lowered.names.items()}
+        if out is not None and not in_place:
+            found |= self._written(function, out, found)
+        return found if len(found) > 1 else next(iter(found.values()))
+
+    def _written(self, function: CheckedFunction, out: object, results: Mapping[str, Any]) -> dict[str, Any]:
+        """Write results into the arrays of `out=`, and return these."""
+        dense = {name: each for name, each in results.items() if not isinstance(each, RaggedArray)}
+        varies = next(
+            (name for name in by_output(function, out) if name in results.keys() - dense.keys()), None
+        )
+        if varies is not None:
+            raise refuse_call(function, f"is given out= for '{varies}', the extents of which vary")
+        places = out_arrays(
+            function, out, {n: tuple((0, e) for e in each.shape) for n, each in dense.items()}
+        )
+        for name, (_, view) in places.items():
+            view[...] = results[name]
+        return {name: own for name, (own, _) in places.items()}
 
     def _extent(self, size: Var, given: Mapping[str, object]) -> int:
         """Return a size that is the extent of lengths alone, or of arrays that are not read."""
@@ -150,15 +177,18 @@ class LoweredTc:
             if own in read
         }
 
-    def schedule(self) -> RaggedSchedule:
-        """Return a schedule of the tensors, with partial results, checks and sums where they cost least."""
+    def schedule(self, precision: str = "float32") -> RaggedSchedule:
+        """Return a schedule of the tensors, with partial results, checks and sums where they cost least.
+
+        Of another precision sums stay apart from what reads them: their factors are rounded in loops of their own.
+        """
         function, lowered = self.merged.analysed.function, self.lowered
         found = RaggedSchedule(*lowered.outputs, name=function.name)
         if function.varies:
             return found  # ragged operators have a default schedule of their own
         needed = set(found.tensors)
         for part, rows in lowered.attached:
-            if part in needed and rows.dims:
+            if part in needed and rows.dims and precision == "float32":
                 found.compute_at(part, rows.loops[len(rows.dims) - 1])
         found.apply(hoist_checks)
         found.apply(scatter_sums)
@@ -199,6 +229,11 @@ def lower_analysed(
     merged = merge_dimensions(analysed, split)
     function = merged.analysed.function
     fixed = merged.with_products({function.values[name]: value for name, value in sizes.items()})
+    for value in fixed.values():
+        if not -(2**63) <= value < 2**63:
+            raise refuse_call(
+                function, f"is compiled for sizes with a product of {value}, which is no integer of 64 bits"
+            )
     known = {name: fixed[var] for name, var in function.values.items() if var in fixed}
     return LoweredTc(merged, lower(merged.analysed, known, parameters, split))
 
@@ -211,7 +246,8 @@ def compile_analysed(analysed: AnalysedFunction, options: TcOptions, text: TcTex
     params = found.own(options.parameters)
 
     def make() -> TcKernel:
-        parts = compiled_parts(found.schedule(), **options.compile)
+        schedule = found.schedule(options.compile.get("precision", "float32"))
+        parts = compiled_parts(schedule, **options.compile)
         return TcKernel(TcParts(parts.kernel, parts.signature, parts.threads, parts.workers, origin), params)
 
     return found.compiled(find_or_compile(origin, options.compile, params, make))

@@ -31,7 +31,7 @@ from ragged.tc.listing import checks_text, ranges_text
 from ragged.tc.parse import MOST_CHARACTERS, parse
 from ragged.tc.text import definition_text
 from ragged.tc.torch_operator import torch_operator
-from ragged.tc.tuned import record_key, tuned_file
+from ragged.tc.tuned import record_key, tuned_file, tuning_options
 from ragged.tuning import Tuning, tune
 from ragged.tuning.space import Grid
 from ragged.tuning.strategies import StrategyLike
@@ -124,9 +124,11 @@ class TcFunction(TcCallable):
 
         Raises:
             TcError: the arguments do not fit.
-            UserError: as for `ragged.tune`.
+            UserError: as for `ragged.tune`; or the function is compiled for another target, or without the default
+                schedule.
         """
         require_fixed(self._function, "tune")
+        more = tuning_options(self._function, self._options.compile)
         inputs, sizes = read_arguments(
             self._function, named(self._function, args, arrays, self._options.parameters)
         )
@@ -137,15 +139,16 @@ class TcFunction(TcCallable):
         threads = options.compile.get("threads")
         workers = check_workers(threads)
         found = tune(
-            lowered.schedule(),
+            lowered.schedule(more.get("precision", "float32")),
             lowered.own(options.parameters),
             calls=[self._ready().passed(inputs, sizes)],
             seconds=seconds,
             strategy=strategy,
             space=space,
             records=tuned_file(),
-            key=record_key(self._function, options.sizes, options.parameters, sizes, workers),
+            key=record_key(self._function, options.sizes, options.parameters, sizes, workers, more),
             threads=threads,
+            **more,
         )
         with self._lock:
             self._options = replace(self._options, compile={**self._options.compile, "options": found.best})

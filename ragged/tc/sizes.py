@@ -24,15 +24,8 @@ def sizes_of(
     Raises:
         TcError: a rank is another than declared, two extents of one size differ, or a scalar has no such value.
     """
-    sizes: dict[Var, int] = {}
-    first: dict[Var, str] = {}
-    for name, var in function.scalars.items():
-        value = scalars[name]
-        if not isinstance(value, int | np.integer) and not (is_array(value) and _is_integer(value)):
-            raise refuse_call(function, f"is given '{name}' = {value!r}, and it is an integer")
-        sizes[var] = int(value)  # type: ignore[call-overload]
-        check_scalar(function, name, sizes[var])
-        first[var] = f"'{name}'"
+    sizes = scalars_of(function, scalars)
+    first = {var: f"'{name}'" for name, var in function.scalars.items()}
     derived: list[tuple[str, int, int, Expr]] = []
     for name, version in function.parameters.items():
         derived += _solve(function, version, shapes[name], sizes, first)
@@ -45,6 +38,18 @@ def sizes_of(
                 because=f"it is declared as {size_text(declared)}, which is {wanted}",
             )
     return sizes
+
+
+def scalars_of(function: CheckedFunction, given: Mapping[str, object]) -> dict[Var, int]:
+    """Return the values of integer scalars; raises `TcError` for what is no integer of their types."""
+    found: dict[Var, int] = {}
+    for name, var in function.scalars.items():
+        value = given[name]
+        if not isinstance(value, int | np.integer) and not (is_array(value) and _is_integer(value)):
+            raise refuse_call(function, f"is given '{name}' = {value!r}, and it is an integer")
+        found[var] = int(value)  # type: ignore[call-overload]
+        check_scalar(function, name, found[var])
+    return found
 
 
 def check_rank(function: CheckedFunction, version: TensorVersion, shape: Sequence[int]) -> None:

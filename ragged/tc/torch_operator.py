@@ -145,17 +145,17 @@ def _sizes(checked: CheckedFunction, given: Mapping[str, Any], bound: Mapping[st
     import torch
 
     sizes = {var: given[name] for name, var in checked.scalars.items() if name in given}
+    declared: list[tuple[str, int, Expr, Any]] = []
     for name, version in checked.parameters.items():
         shape = (bound[name] if name in bound else given[name]).shape
         check_rank(checked, version, shape)
         for position, (own, extent) in enumerate(zip(version.domain or (), shape, strict=True)):
-            wanted = own.upper
-            if isinstance(wanted, Ref) and wanted.var not in sizes:
-                sizes[wanted.var] = extent
+            if isinstance(own.upper, Ref) and own.upper.var not in sizes:
+                sizes[own.upper.var] = extent
             else:
-                torch._check(
-                    extent == _value(wanted, sizes), lambda n=name, p=position: f"'{n}' in dimension {p}"
-                )
+                declared.append((name, position, own.upper, extent))
+    for name, position, wanted, extent in declared:  # of sizes that a later parameter may have
+        torch._check(extent == _value(wanted, sizes), lambda n=name, p=position: f"'{n}' in dimension {p}")
     return sizes
 
 

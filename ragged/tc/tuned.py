@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
@@ -26,11 +27,12 @@ def record_key(
     bound: Iterable[str],
     sizes: Mapping[Var, int],
     threads: int,
+    options: Mapping[str, object],
 ) -> RecordKey:
     """Return what names a function's results: its text with names erased, types, sizes, the processor and threads.
 
     `fixed` sizes are part of the function, and so is which arguments are `bound`; without fixed ones it is "symbolic".
-    `sizes` are those of the calls that are timed.
+    `sizes` are those of the calls that are timed, `options` those of `ragged.compile` that it is compiled with.
     """
     parameters, values = function.definition.parameters, dict(enumerate(function.values))
     body = [each.source for each in function.statements]
@@ -40,8 +42,24 @@ def record_key(
         erased_text(parameters, tuple(function.outputs), body),
         f"sizes: {known or 'symbolic'}",
         f"bound: {sorted(places[name] for name in bound)}",
+        *(f"{name}: {value!r}" for name, value in sorted(options.items())),
     ]
     return key_of_text("\n".join(parts), threads, ", ".join(map(str, sizes.values())))
+
+
+def tuning_options(function: CheckedFunction, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a compilation that a search for further ones begins with, those of `ragged.tune`.
+
+    Raises:
+        UserError: the function is compiled for another target, or without the default schedule.
+    """
+    if options.get("target", "cpu") != "cpu" or options.get("schedule", "default") is None:
+        raise UserError(
+            f"tune: {function.name} is compiled for another target, or without the default schedule",
+            because="calls are timed on this machine, and options are those of the default schedule",
+            fix=f"tune a function that is compiled without: lib.{function.name}.compile()",
+        )
+    return {name: options[name] for name in ("precision", "code_bytes", "shapes") if name in options}
 
 
 def export_tuned(path: str | os.PathLike[str]) -> int:

@@ -76,7 +76,13 @@ def _drawn(
             fix="calls=[{...}]: the arguments of calls to time",
         )
     shape = tuple(extent for extent in extents if extent is not None)
-    return random.standard_normal(shape, np.float32).astype(tensor.dtype.numpy)
+    try:
+        return random.standard_normal(shape, np.float32).astype(tensor.dtype.numpy)
+    except (MemoryError, ValueError) as error:
+        raise UserError(
+            f"tune: no values can be drawn for '{tensor.name}' of {signature.name} of the shape {shape}",
+            because=str(error),
+        ) from None
 
 
 def _extent(rule: Rule, sizes: Mapping[str, int]) -> int | None:

@@ -110,6 +110,11 @@ def _give_calls(
 ) -> RecordKey:
     """Give a subject the calls to time and their weights; return the key of their records."""
     if calls is not None:
+        if isinstance(calls, Mapping) or not calls:
+            raise UserError(
+                f"tune: calls= is {'a mapping' if calls else 'empty'}, and no list of the arguments of calls",
+                fix='calls=[{"X": x}]',
+            )
         subject.set_calls(calls, (1.0,) * len(calls))
         return key_for(subject.programs, workers, shapes_text(calls))
     _, bound = bind_parameters(schedule.signature, params)

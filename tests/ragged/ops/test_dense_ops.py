@@ -82,6 +82,9 @@ def test_dense_layers_of_several_widths(activation):
             close(found.numpy(), want)
             close(layer(x.numpy()), want)
     assert functions[0] is functions[1] is functions[2], "compiled once for all widths"
+    empty = Dense(0, 4, activation=activation)
+    empty.load_state_dict({"weight": np.zeros((4, 0), np.float32), "bias": np.ones(4, np.float32)})
+    assert empty(np.zeros((2, 3, 0), np.float32)).shape == (2, 3, 4)
     with pytest.raises(DataError, match="'x' extends 24 in dimension 'inner'"):
         layer(drawn(3, 24))
 

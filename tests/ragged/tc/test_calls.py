@@ -208,7 +208,7 @@ def test_compile_fixes_sizes_and_binds_arguments():
         tc.define("def pool(float(T) x) -> (y) { y(t) max=! x(t + q) where q in 0:5 }").pool(
             np.ones(3, np.float32)
         )
-    with pytest.raises(tc.TcError, match="is given B = -1, and a size is 0 or more"):
+    with pytest.raises(tc.TcError, match=r"is given B = -1, and a size is from 0 to 2\^60"):
         LIB.mlp1.compile(sizes={"B": -1})
 
 
@@ -358,3 +358,27 @@ def test_a_text_is_a_string(text):
         f"define: the text is of type {type(text).__name__}",
         "  fix: a string of definitions",
     ]
+
+
+def test_sizes_that_no_memory_has_room_for():
+    total = tc.define("def total(float(H,W) x) -> (s) { s +=! x(i,j) }").total
+    with pytest.raises(tc.TcError, match="H = 9223372036854775808, and a size is from 0 to"):
+        total.compile(sizes={"H": 2**63})
+    with pytest.raises(
+        tc.TcError, match="for sizes with a product of 18446744073709551616, which is no integer"
+    ):
+        total.compile(sizes={"H": 2**59, "W": 2**5})
+
+
+@pytest.mark.parametrize("last", ["tanh(C(m,n))", "fmax(C(m,n), 0.0)", "C(m,n) * 0.5"])
+def test_products_that_a_later_statement_reads_are_rounded_to_bfloat16(last):
+    text = f"def lin(float(M,K) A, float(N,K) B) -> (D) {{ C(m,n) +=! A(m,k) * B(n,k)  D(m,n) = {last} }}"
+    rng = np.random.default_rng(0)
+    A, B = (rng.standard_normal(shape, np.float32) for shape in ((33, 64), (48, 64)))
+    lin = tc.define(text).lin
+    rounded = (torch.from_numpy(each).bfloat16().float().numpy() for each in (A, B))
+    want = lin(*rounded)
+    assert not np.allclose(lin(A, B), want, rtol=1e-5, atol=1e-5)
+    for sizes in ({}, {"M": 33}):
+        found = lin.compile(parameters={"B": B}, precision="bf16", sizes=sizes)(A)
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)

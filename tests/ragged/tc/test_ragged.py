@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -223,3 +224,48 @@ def test_a_call_needs_lengths():
     text = f"{TEXT}\ndef f(int32(B) n, float(B,B) x) -> (y) {{ y = softmax(n, x) }}"
     with pytest.raises(tc.TcError, match="'n' of 'softmax' has lengths, and is given 'n'"):
         tc.define(text)
+
+
+LOWER = np.ones((3, 3), np.float32)
+
+
+def of_triangle(parameters, statements):
+    """Return a function of the lower triangle of a matrix and further parameters."""
+    return tc.define(f"def f({parameters}float(N,N) L) -> (y) {{ {statements} where j in 0:i+1 }}").f
+
+
+def test_scalars_are_checked_as_where_nothing_varies():
+    f = of_triangle("int s, ", "y(i) +=! L(i,j) * float(s)")
+    for three in (3, np.int64(3), np.array(3), torch.tensor(3)):
+        assert f(three, LOWER).tolist() == [3, 6, 9]
+    assert f.compile(sizes={"s": 3})(3, LOWER).tolist() == [3, 6, 9]
+    with pytest.raises(tc.TcError, match="f is compiled for s = 2, and is called with 3"):
+        f.compile(sizes={"s": 2})(3, LOWER)
+    with pytest.raises(tc.TcError, match="'s' = 1099511627776, and it is of type int32"):
+        f(2**40, LOWER)
+    with pytest.raises(tc.TcError, match="'s' = -1, and it is of type uint8"):
+        of_triangle("uint8 s, ", "y(i) +=! L(i,j) * float(s)")(-1, LOWER)
+    g = of_triangle("float q, bool c, ", "y(i) +=! c ? L(i,j) * q : 0.0")
+    assert g(2.0, True, LOWER).tolist() == [2, 4, 6]
+    assert type(g(2.0, True, torch.ones(3, 3))) is torch.Tensor
+    with pytest.raises(tc.TcError, match="'q' = 'a', and it is of type float32"):
+        g("a", True, LOWER)
+
+
+def test_outputs_that_begin_with_values_of_the_call():
+    f = of_triangle("", "y(i) = y(i) * 2  y(i) += L(i,j)")
+    out = np.array([1, 2, 3], np.float32)
+    assert f(LOWER, out=out) is out and out.tolist() == [3, 6, 9]
+    with pytest.raises(tc.TcError, match="'y' is read before it is written"):
+        f(LOWER)
+    with pytest.raises((tc.TcError, DataError)):
+        f(LOWER, out=np.ones(4, np.float32))
+
+
+def test_a_parameter_named_out():
+    f = tc.define("def f(float(N,N) out) -> (y) { y(i) +=! out(i,j) where j in 0:i+1 }").f
+    y = np.zeros(3, np.float32)
+    assert f(LOWER, out=y) is y and y.tolist() == [1, 2, 3]
+    rows_of = tc.define("def f(float(N,N) out) -> (y) { y(i,j) = out(i,j) where j in 0:i+1 }").f
+    with pytest.raises(tc.TcError, match="f is given out= for 'y', the extents of which vary"):
+        rows_of(LOWER, out=y)

@@ -173,6 +173,15 @@ def test_tensors_without_memory_are_checked(x, message):
         operator(x)
 
 
+def test_a_size_that_a_later_parameter_declares():
+    text = "def f(float(T,2*D) x, float(T,D) c) -> (y) { y(t,d) = x(t,2*d) * c(t,d) }"
+    f = tc.define(text).f.torch()
+    assert f(torch.empty(3, 8, device="meta"), torch.empty(3, 4, device="meta")).shape == (3, 4)
+    torch.library.opcheck(f, (floats(3, 8), floats(3, 4)))
+    with pytest.raises(RuntimeError, match="'x' in dimension 1"):
+        f(torch.empty(3, 9, device="meta"), torch.empty(3, 4, device="meta"))
+
+
 @pytest.mark.parametrize(
     ("name", "message"), [("gemm", "'C' is read before it is written"), ("numbers", "it takes no tensor")]
 )

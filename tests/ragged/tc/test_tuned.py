@@ -38,7 +38,7 @@ def pretended(monkeypatch):
 def key(text, fixed=None, bound=(), sizes=(1, 2, 3), threads=2):
     (function,) = tc.define(text)._functions.values()
     numbers = {Var(f"s{place}"): size for place, size in enumerate(sizes)}
-    return record_key(function._function, fixed or {}, bound, numbers, threads)
+    return record_key(function._function, fixed or {}, bound, numbers, threads, {})
 
 
 def test_texts_that_differ_in_names_have_one_key():
@@ -58,7 +58,7 @@ def test_a_called_function_is_part_of_the_key():
     def calling(factor):
         inner = f"def inner(float(N) x) -> (y) {{ y(i) = {factor} * x(i) }}"
         lib = tc.define(f"{inner} def f(float(N) x) -> (z) {{ y = inner(x) z(i) = y(i) + x(i) }}")
-        return record_key(lib.f._function, {}, (), {}, 1)
+        return record_key(lib.f._function, {}, (), {}, 1, {})
 
     assert calling(2) == calling(2) != calling(3)
 
@@ -92,3 +92,24 @@ def test_without_a_cache_nothing_is_shared(monkeypatch, tmp_path):
     for share in (tc.export_tuned, tc.import_tuned):
         with pytest.raises(UserError, match="there is no cache"):
             share(tmp_path / "x.jsonl")
+
+
+def test_a_function_is_tuned_with_its_other_options(pretended):
+    f = tc.define(TMM).tmm.compile(parameters={"B": B}, precision="bf16")
+    best = f.tune(A, seconds=20, space=SPACE, strategy="grid").best
+    assert best.tile == (2, 1) and f._options.compile == {"precision": "bf16", "options": best}
+    plain = tc.define(TMM).tmm.compile(parameters={"B": B})
+    assert not np.array_equal(f(A), plain(A))
+    function, sizes = f._function, {Var("M"): 9}
+    keys = {record_key(function, {}, ("B",), sizes, 2, more) for more in ({}, {"precision": "bf16"})}
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize("options", [{"schedule": None}, {"target": "llvm -mcpu=haswell"}])
+def test_what_has_no_options_for_this_machine_is_not_tuned(options):
+    f = tc.define(TMM).tmm.compile(**options)
+    with pytest.raises(
+        UserError, match="tmm is compiled for another target, or without the default schedule"
+    ):
+        f.tune(A, B, seconds=1)
+    assert f._options.compile == options

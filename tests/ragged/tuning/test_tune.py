@@ -133,6 +133,9 @@ def test_other_bits_are_a_fault_of_the_compiler(monkeypatch):
         ({"seconds": float("nan")}, "tune: seconds=nan is no duration"),
         ({"strategy": "luck"}, "tune: no strategy is called 'luck'"),
         ({"shapes": None}, "tune: no shapes are given for size 'M'"),
+        ({"shapes": {"M": [2**62]}}, "tune: no values can be drawn for 'X'"),
+        ({"calls": {"X": [1.0]}}, "tune: calls= is a mapping, and no list of the arguments of calls"),
+        ({"calls": []}, "tune: calls= is empty, and no list of the arguments of calls"),
     ],
     ids=str,
 )
