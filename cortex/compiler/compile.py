@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from cortex.compiler.function import RecursiveFunction, RecursiveParts
@@ -20,6 +21,7 @@ from ragged.codegen.target import TargetLike, workers_for
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
+from ragged.compiled.parameters import checked_parameters
 from ragged.errors import UserError
 from ragged.ir.program import Program
 from ragged.runtime.team import check_workers
@@ -117,6 +119,17 @@ def compile(
     if vocab is not None:
         check_words(vocab, recursion.plan(roots_alone=keep == "roots"))
     lowered = recursion.lower(roots_alone=keep == "roots")
+    signature = signature_of(
+        recursion,
+        lowered,
+        options.of_recursion(),
+        recursion_rules(recursion, options, default=isinstance(given, Model)),
+        precision=precision,
+        keep_nodes=keep == "nodes",
+        children=children,
+        payloads=payloads,
+    )
+    checked_parameters(signature, params)
     kernel = kernel_of(
         lowered,
         target,
@@ -127,17 +140,10 @@ def compile(
         by_default=schedule is not None,
         cache=cache,
     )
-    signature = signature_of(
-        recursion,
-        lowered,
-        options.of_recursion(),
-        recursion_rules(recursion, options, default=isinstance(given, Model)),
-        precision=precision,
-        keep_nodes=keep == "nodes",
-        whole_heights=kernel.kernel.launch is not None,  # a GPU has memory and blocks for any number of nodes
-        children=children,
-        payloads=payloads,
-    )
+    if (
+        kernel.kernel.launch is not None
+    ):  # a GPU has memory and blocks for batches as large as structures are high
+        signature = replace(signature, plan=replace(signature.plan, widest=None))
     linearizer = Linearizer(signature.plan, vocab=vocab, children=children, payloads=payloads)
     return RecursiveFunction(RecursiveParts(kernel, signature, threads, workers, linearizer, vocab), params)
 

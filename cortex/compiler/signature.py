@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from cortex.ilir.plan import Plan
@@ -68,14 +68,12 @@ def signature_of(
     *,
     precision: str,
     keep_nodes: bool,
-    whole_heights: bool,
     children: str | tuple[str, ...] | None,
     payloads: Mapping[str, str] | None,
 ) -> RecursiveSignature:
     """Return the signature of a schedule's model; `program` is what it is lowered to.
 
-    `notes` go before the schedule's log, `rules` before those of the loops. With `whole_heights` batches are as
-    large as the structures' heights.
+    `notes` go before the schedule's log, `rules` before those of the loops.
     """
     model = schedule.model
     plan = schedule.plan(roots_alone=not keep_nodes)
@@ -92,7 +90,7 @@ def signature_of(
             "schedule": "\n".join((*notes, *filter(None, (schedule.log(), schedule.offer)))),
             "decisions": rules_to_json(rules),
         },
-        plan=replace(plan, widest=None) if whole_heights else plan,
+        plan=plan,
         outputs=(*model.results, *model.heads, *model.after),
         operations=operations_per_iteration(program.kernel),
         table_bytes=sum(bytes_of(buffer) for buffer in program.buffers if buffer.name in schedule.tables),

@@ -12,10 +12,12 @@ from cortex.ilir.plan import Plan
 from cortex.linearize import faults
 from cortex.linearize.extension import Engine
 from cortex.linearize.faults import Names
+from cortex.linearize.faults.payloads import with_given_names
 from cortex.linearize.options import check_max_nodes, check_names, check_payloads, check_vocab
 from cortex.linearize.result import Linearized
 from cortex.linearize.unread import report_unread
 from cortex.linearize.vocab import Vocab
+from ragged.errors import DataError
 
 __all__ = ["Linearizer", "linearize"]
 
@@ -79,7 +81,10 @@ class Linearizer:
         """
         if isinstance(data, Linearized):
             return self(data)
-        linearized = self._engine.linearize(data, names)
+        try:
+            linearized = self._engine.linearize(data, names)
+        except DataError as error:
+            raise with_given_names(error, self._options[2]) from None
         if not self._reported:
             self._reported = True
             report_unread(self.plan, *self._options[:2], data)

@@ -64,8 +64,11 @@ def check_vocab(vocab: Vocab | None) -> Vocab | None:
     )
 
 
-def check_words(vocab: Vocab | None, plan: Plan) -> None:
-    """Refuse a vocabulary where the model reads no word, or has a smaller table of words, with a `UserError`."""
+def check_words(vocab: Vocab | None, plan: Plan, what: str = "compile") -> None:
+    """Refuse a vocabulary where the model reads no word, or has a smaller table of words, with a `UserError`.
+
+    `what` is the function that it is given to, for messages.
+    """
     known = check_vocab(vocab)
     if known is None:
         return
@@ -73,14 +76,14 @@ def check_words(vocab: Vocab | None, plan: Plan) -> None:
     if word is None:
         read = ", ".join(f"`{payload.name}`" for payload in plan.payloads) or "no payload"
         raise UserError(
-            "compile: vocab= is given, and the model reads no word",
+            f"{what}: vocab= is given, and the model reads no word",
             because=f"a vocabulary numbers the payload `word`, and the model reads {read}",
             fix='leave vocab= out, or make the model with input="word"',
         )
     rows = len(known) if word.range is None else word.range[1]
     if len(known) > rows:
         raise UserError(
-            f"compile: the vocabulary has {len(known)} words, and the model a table of {rows} rows",
+            f"{what}: the vocabulary has {len(known)} words, and the model a table of {rows} rows",
             because="a word's number is its row",
             example=f"the word {[*known][rows]!r} has the number {rows}",
             fix="make the model with vocab=len(vocab)",

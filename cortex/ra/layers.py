@@ -6,6 +6,7 @@ over the same nodes or children. `F` is the last extent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
@@ -206,10 +207,13 @@ def layer_norm(
         name: the tensor's name in listings; guessed from the assignment otherwise.
 
     Raises:
-        ModelError: the extents do not agree, or a bias is given beside a module's name.
+        ModelError: the extents do not agree, a bias is given beside a module's name, or `eps` is negative or no number.
     """
     at = Location.capture()
     extent = _features("layer_norm", x, at)
+    if not 0 <= eps < math.inf:
+        why = "it is added to a variance, of which the root is taken"
+        raise ModelError(f"layer_norm: eps={eps!r}", at=at, because=why, fix="1e-5")
     if isinstance(weight, str):
         _no_bias_beside("layer_norm", weight, bias, at)
         weight, bias = (input_tensor(f"{weight}.{part}", (extent,)) for part in ("weight", "bias"))

@@ -19,6 +19,7 @@ from ragged.codegen.target import TargetLike, workers_for
 from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
+from ragged.compiled.parameters import checked_parameters
 from ragged.compiled.parts import CompiledParts
 from ragged.errors import UserError
 from ragged.runtime.team import check_workers
@@ -73,6 +74,7 @@ def compile(
     """
     parts = compiled_parts(
         program,
+        params or {},
         target=target,
         threads=threads,
         shapes=shapes,
@@ -87,6 +89,7 @@ def compile(
 
 def compiled_parts(
     program: RaggedSchedule | RaggedTensor,
+    params: Mapping[str, object] | None = None,
     *,
     target: TargetLike = "cpu",
     threads: int | None = None,
@@ -97,7 +100,7 @@ def compiled_parts(
     schedule: Literal["default"] | None = "default",
     cache: bool = True,
 ) -> CompiledParts[RaggedSignature]:
-    """Compile ragged operators as `compile` does, which binds parameters besides."""
+    """Compile ragged operators as `compile` does, which binds parameters besides; `params` are checked first."""
     if schedule not in ("default", None):
         raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
     if not isinstance(program, RaggedSchedule | RaggedTensor):
@@ -116,6 +119,8 @@ def compiled_parts(
         precision=precision,
         default_schedule=schedule is not None,
     )
+    if params is not None:
+        checked_parameters(own.lowered.signature, params)
     workers = check_workers(threads) if chosen.default_schedule else 1
     scheduled = workers_for(target, threads, workers) if chosen.default_schedule else 1
     recipe = recipe_of(own, chosen, target, scheduled)

@@ -20,6 +20,15 @@ Array = npt.NDArray[Any]
 def bind_parameters(signature: Signature, params: Mapping[str, object]) -> tuple[dict[str, Array], Known]:
     """Return a C-contiguous, aligned copy of each parameter, by name, and the sizes that follow from their shapes.
 
+    Raises as `checked_parameters` does.
+    """
+    arrays, sizes = checked_parameters(signature, params)
+    return {name: aligned_copy(array) for name, array in arrays.items()}, sizes
+
+
+def checked_parameters(signature: Signature, params: Mapping[str, object]) -> tuple[dict[str, Array], Known]:
+    """Return each parameter as an array, by name, and the sizes that follow from their shapes.
+
     `params` are NumPy arrays or torch tensors of exactly the declared shapes and dtypes, of any strides and alignment.
 
     Raises:
@@ -37,8 +46,7 @@ def bind_parameters(signature: Signature, params: Mapping[str, object]) -> tuple
             )
     for name in signature.finite:
         _require_finite(name, arrays[name])
-    sizes = _solved(signature, arrays)
-    return {name: aligned_copy(array) for name, array in arrays.items()}, sizes
+    return arrays, _solved(signature, arrays)
 
 
 def _solved(signature: Signature, arrays: Mapping[str, Array]) -> Known:

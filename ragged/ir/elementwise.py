@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -222,12 +223,31 @@ def front_end_function(module: Functions, name: str, apply: Callable[[Elementwis
     if row is None:
         raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
 
-    def function(x: Any, *constants: float) -> Any:
-        return apply(row, x) if isinstance(row, Elementwise) else row.expand(module, x, *constants)
+    def of_one(_: Functions, x: Any) -> Any:
+        assert isinstance(row, Elementwise)
+        return apply(row, x)
+
+    expand = row.expand if isinstance(row, Composed) else of_one
+
+    def function(*args: Any, **named: Any) -> Any:
+        if named or len(args) != 1 or isinstance(row, Composed):
+            _check_arguments(name, expand, args, named)
+        return expand(module, *args, **named)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return {row.doc}."
     return function
+
+
+def _check_arguments(
+    name: str, expand: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    declared = signature(expand)
+    try:
+        declared.bind(None, *args, **named)
+    except TypeError as error:
+        _, *own = (str(each.replace(annotation=Parameter.empty)) for each in declared.parameters.values())
+        raise ModelError(f"{name}: {error}", at=Location.capture(), fix=f"{name}({', '.join(own)})") from None
 
 
 def names() -> list[str]:

@@ -156,6 +156,23 @@ class Operators(Generic[E, L]):
         found: E = COMPOSED["pow"].expand(_POWER, self, exponent)
         return found
 
+    def __rpow__(self, base: float) -> Never:
+        raise ModelError(
+            f"{base!r} is raised to the power of an expression",
+            at=Location.capture(),
+            because="exponents are numbers",
+            fix=f"{self._front_end}.exp2(x) or exp10(x); of another base {self._front_end}.exp(x * math.log(base))",
+        )
+
+    def __matmul__(self, other: object) -> Never:
+        raise ModelError(
+            "'@' joins expressions, which are numbers",
+            at=Location.capture(),
+            fix=f"{self._front_end}.sum(extent, lambda k: x[..., k] * y[k, ...]) of two tensors",
+        )
+
+    __rmatmul__ = __matmul__
+
     def __abs__(self) -> E:
         return self._under(UnaryOp.ABS)
 

@@ -139,7 +139,8 @@ def scaled_dot_product_attention(
             )
         arrays |= {"cos": rope[0], "sin": rope[1]}
     if alibi is not None:
-        arrays["alibi"] = alibi
+        numbers = isinstance(alibi, list | tuple)
+        arrays["alibi"] = np.asarray(alibi, float_type(read["query"])) if numbers else alibi
     form = _Form(
         inner[0] if len(inner) == 2 else None,
         inner[-1],

@@ -1,11 +1,15 @@
 """Parameters that do not fit are refused, with everything that is wrong."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 import torch
 
 import cortex
+import ragged
 from cortex import models, ra
+from ragged.errors import ModelError
 
 MODEL = models.tree_fc(3, 5)
 
@@ -126,3 +130,18 @@ def test_a_tensor_that_numpy_cannot_read(tensor, fix):
     lines = message(changed(b=tensor)).splitlines()
     assert lines[0] == "parameter 'b' cannot be read as an array: it is a Tensor"
     assert lines[-1] == f"  fix: give {fix}"
+
+
+def test_parameters_are_checked_before_anything_is_compiled(monkeypatch):
+    recursive, rowwise = map(import_module, ("cortex.compiler.compile", "ragged.api.compile"))
+    monkeypatch.setattr(recursive, "kernel_of", lambda *_, **__: pytest.fail("it compiles"))
+    model = models.tree_sum(hidden=4, vocab=7)
+    with pytest.raises(ModelError, match=r"'emb' .* is missing"):
+        cortex.compile(model, {})
+    monkeypatch.setattr(rowwise, "find_or_generate", lambda *_, **__: pytest.fail("it compiles"))
+    row = ragged.dim("row")
+    weight = ragged.parameter("W", [(row, 3)])
+    with pytest.raises(ModelError, match=r"'W' has shape \(4,\), not \(3,\)"):
+        ragged.compile(
+            ragged.compute("Y", [(row, 3)], lambda i: 2 * weight[i]), {"W": np.ones(4, np.float32)}
+        )

@@ -122,3 +122,10 @@ def test_names_of_no_payload(payloads, golden):
     with pytest.raises(DataError) as refused:
         Linearizer(TREE, payloads=payloads)
     golden(f"payload_names.{next(iter(payloads))}.txt", f"{refused.value}\n")
+
+
+@pytest.mark.parametrize("node", [{"tok": 33, "children": []}, Node(tok=33)])
+def test_a_fault_says_what_nodes_call_a_payload(node):
+    with pytest.raises(DataError, match="payload `word` is 33, outside 0 <= word < ") as caught:
+        Linearizer(carrying(word(Presence.NOWHERE)), payloads={"word": "tok"})(node)
+    assert caught.value.because.endswith("; nodes have `word` as `tok`, by payloads=")

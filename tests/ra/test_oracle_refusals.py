@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cortex import models, ra
-from cortex.linearize import Node
+from cortex.linearize import Node, Vocab
 from ragged.errors import DataError, ModelError, UserError
 
 N, H = ra.N, 3
@@ -108,3 +108,15 @@ def test_what_is_no_model():
         assert f"evaluate: {type(given).__name__} is no model" in refusal(
             lambda given=given: ra.evaluate(given, {}, (1, 2)), UserError
         )
+
+
+def test_a_vocabulary_is_checked_as_in_compiling():
+    vocab = Vocab([f"w{k}" for k in range(51)])
+    model = models.tree_sum(hidden=4, vocab=10)
+    with pytest.raises(
+        UserError, match="evaluate: the vocabulary has 52 words, and the model a table of 10 rows"
+    ):
+        ra.evaluate(model, model.init_params(), "(1 (2 w1) (2 w3))", vocab=vocab)
+    reads_none = models.dag_rnn(hidden=4, embed=4)
+    with pytest.raises(UserError, match="evaluate: vocab= is given, and the model reads no word"):
+        ra.evaluate(reads_none, reads_none.init_params(), "(1 (2 w1) (2 w3))", vocab=vocab)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 from difflib import get_close_matches
 from typing import Any
 
@@ -49,6 +49,21 @@ def carried_nowhere(payload: Payload, first: object, name: str) -> DataError:
         if similar
         else f"give nodes `{name}`, {_wanted(payload)}; or None as `{name}` to one, if the batch has none",
     )
+
+
+def with_given_names(error: DataError, renamed: Mapping[str, str] | None) -> DataError:
+    """Return a fault that says what nodes call the payloads that it names; `renamed` has those names by payload."""
+    parts = (error.what, error.because, error.fix)
+    text = " ".join(part for part in parts if part is not None)
+    said = [
+        f"nodes have `{own}` as `{given}`, by payloads="
+        for own, given in (renamed or {}).items()
+        if f"`{own}`" in text and f"`{given}`" not in text
+    ]
+    if not said:
+        return error
+    because = "; ".join(filter(None, (error.because, *said)))
+    return DataError(error.what, at=error.at, because=because, example=error.example, fix=error.fix)
 
 
 def _public_names(node: object) -> list[str]:

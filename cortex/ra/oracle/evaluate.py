@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cortex.ilir.plan import Payload, Plan, Presence, StructureKind
 from cortex.linearize.forest import Forest
+from cortex.linearize.options import check_words
 from cortex.linearize.reference import (
     Structure,
     StructureNode,
@@ -58,7 +59,7 @@ def evaluate(
         structure.
 
     Raises:
-        UserError: `model` is none.
+        UserError: `model` is none; or `vocab` is given, and the model reads no word or has a smaller table.
         ModelError: parameters are missing, extra, or of another shape.
         DataError: the structure is none, or a node lacks a child or a payload that the model reads there,
             or no node carries a payload.
@@ -68,6 +69,7 @@ def evaluate(
         (3, 256)
     """
     model = require_model("evaluate", model)
+    check_words(vocab, model.plan(), "evaluate")
     arrays = {name: _wide(array) for name, array in check_params(model.inputs, params).items()}
     tensors: dict[ModelTensor, NDArray[Any]] = {model.inputs[name]: array for name, array in arrays.items()}
     declared = {tensor: _payload(tensor) for tensor in model.payloads.values()}

@@ -54,6 +54,7 @@ def test_windows_slopes_and_rotations(pairs, seed):
     angles = np.random.default_rng(seed).standard_normal((100, 3)).astype(np.float32)
     options = {"window": (5, 2), "scale": 0.3, "alibi": slopes, "rope": (np.cos(angles), np.sin(angles))}
     result = ops.scaled_dot_product_attention(q, k, v, **options)
+    assert result.equal(ops.scaled_dot_product_attention(q, k, v, **{**options, "alibi": slopes.tolist()}))
     far = reference.distances(max(n, default=0), max(m, default=0))
     bias = -abs(far) * slopes[:, None, None] + np.where((far >= -5) & (far <= 2), 0, -np.inf)
     q_, k_, v_ = map(reference.padded, (q, k, v))
