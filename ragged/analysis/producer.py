@@ -85,6 +85,7 @@ def producer_nest(name: str, program: Program, buffer: Buffer, place: Site) -> P
             name,
             because="which elements its nest stores is not known: its indices are no sums of multiples of its loops, "
             "or it stands under a condition",
+            fix="compute it in the loops around first, those over the rows that it has in common with what reads it",
         )
     parts = {part.var for each in reached for part in each.parts}
     again = next((each for each in loops if each.var not in parts), None)

@@ -37,6 +37,7 @@ def check_attached(
                 what,
                 because=f"dimension '{tensor.dims[place].dim.name}' extends {tensor.dims[place].extent.text()} and "
                 f"the loop {consumer.dims[place].extent.text()}",
+                fix="compute it in the loops around; then split this one, and name the loop over blocks",
             )
     for reader in tensors:
         if tensor not in set(reads(reader)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ragged.api.values import Symbol, Value, ValueLike, ValueSource, as_index, check_integers, lift
 from ragged.arith.affine import affine
@@ -86,7 +87,7 @@ def size(name: str, low: int | None = None, high: int | None = None) -> Value:
         >>> T = size("T", 1, 128)
     """
     _check_name("size", name)
-    function = ir.Function(name, (), ir.Source.CALL)
+    function = _size_function(name)
     call = ir.Call(function, (), Location.capture())
     if low is None and high is None:
         return Value(call)
@@ -98,6 +99,11 @@ def size(name: str, low: int | None = None, high: int | None = None) -> Value:
             fix=f'size("{name}", 1, 128)',
         )
     return Value(call, {function: SizeRange(name, low, high)})
+
+
+@lru_cache(1 << 12)
+def _size_function(name: str) -> ir.Function:
+    return ir.Function(name, (), ir.Source.CALL)
 
 
 def number(name: str) -> Value:

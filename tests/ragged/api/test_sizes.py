@@ -138,3 +138,13 @@ def test_the_text_of_affine_extents():
         Affine((), -7): "-7",
     }
     assert {str(affine): text for affine, text in texts.items()} == {text: text for text in texts.values()}
+
+
+def test_sizes_of_one_name_are_one_where_loops_are_compared():
+    batch, n = (b := ragged.dim("batch")), ragged.length_fn("n", over=b)
+    a = ragged.input_tensor("A", [(batch, ragged.size("B")), (ragged.dim("len"), n(batch))])
+    p = ragged.compute("P", a.dims, lambda i, t: 2 * a[i, t])
+    q = ragged.compute("Q", [(batch, ragged.size("B")), (ragged.dim("t"), n(batch))], lambda i, t: p[i, t])
+    s = ragged.Schedule(q)
+    s.compute_at(p, q.loops[0])
+    assert ragged.compile(s)(A=ragged.array([[1, 2], [3]], dtype=np.float32)).to_list() == [[2, 4], [6]]

@@ -264,7 +264,8 @@ REFUSED = {
         {"before": NEST.replace("q[t, i]", "q[t // 2, i]")},
         refusal(
             "which elements its nest stores is not known: its indices are no sums of multiples of its loops, or it "
-            "stands under a condition"
+            "stands under a condition",
+            "compute it in the loops around first, those over the rows that it has in common with what reads it",
         ),
     ),
     "again": (
