@@ -15,7 +15,7 @@ from cortex.linearize.node import Node
 from cortex.linearize.options import check_vocab
 from cortex.linearize.utf8 import read_utf8
 from cortex.linearize.vocab import Vocab
-from ragged.errors import DataError
+from ragged.errors import DataError, UserError
 
 if TYPE_CHECKING:
     import conllu
@@ -87,6 +87,7 @@ def read_conllu(
     Raises:
         DataError: the file is no UTF-8 or no CoNLL-U, a sentence lacks the column that is asked for, two tokens have
             one id, a head is no token, a tree has two roots, or the vocabulary refuses a word.
+        UserError: the package `conllu` is not installed.
 
     Example::
 
@@ -122,8 +123,15 @@ def _report(path: str | os.PathLike[str], cyclic: list[CyclicSentence], total: i
 def _sentences(path: str | os.PathLike[str], vocab: Vocab | None) -> Iterator[Sentence]:
     """Yield the sentences that have words; blocks of comments, and of empty nodes alone, have none."""
     origin = f"read_conllu: {os.fspath(path)}"
-    import conllu  # here: what is compiled runs without the package
-    from conllu.exceptions import ParseException
+    try:  # here: what is compiled runs without the package
+        import conllu
+        from conllu.exceptions import ParseException
+    except ModuleNotFoundError as error:
+        raise UserError(
+            "read_conllu: the package 'conllu' is not installed",
+            because="functions are loaded and called without it",
+            fix="pip install conllu, or all that cortex-compiler needs",
+        ) from error
 
     parsed = iter(conllu.parse_incr(io.StringIO(read_utf8(path, origin))))
     number = 0

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Sized, TensorSpec, Varying
 from ragged.compiled.sizes import Known, SizeEquation, solve_sizes
 from ragged.data import Lengths, RaggedArray, array
+from ragged.data.faults.given import conversion
 from ragged.data.lengths import checked_lengths
 from ragged.data.read import IN_PLACE, is_array, is_integer, read_array
 from ragged.errors import DataError, InternalError
@@ -150,20 +151,12 @@ def _read(
         raise DataError(
             f"{what} holds {values.dtype}, not {tensor.dtype.value}",
             because="the compiled code reads it as it stands in memory, and nothing is rounded unasked",
-            fix=_conversion(given, tensor.dtype.value),
+            fix=conversion(given, tensor.dtype.value),
         )
     if len(extents) != len(tensor.extents):
         raise DataError(f"{what} has {len(extents)} dimensions, not {len(tensor.extents)}")
     for position in range(len(extents)):
         _agree(what, tensor, position, extents, inputs)
-
-
-def _conversion(given: object, dtype: str) -> str:
-    """Return how to convert an argument, as its library spells it."""
-    first = given[0] if isinstance(given, list | tuple) and given else given
-    return (
-        f"to(torch.{dtype})" if type(first).__module__.partition(".")[0] == "torch" else f"astype({dtype!r})"
-    )
 
 
 def _agree(

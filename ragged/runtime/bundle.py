@@ -80,6 +80,11 @@ def read_bundle(form: FileFormat[Content], data: bytes) -> tuple[Content, dict[s
     Raises:
         DataError: the bytes are no such file, of another version, or damaged; `because` says why.
     """
+    if not data:
+        what = f"this is no {form.name}, or it is damaged"
+        raise DataError(
+            what, because="it is empty", fix="stream.seek(0), where a stream has just been written"
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _read(form, archive, len(data))

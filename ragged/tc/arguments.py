@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ragged.data.faults.given import conversion
 from ragged.data.like import converter, writable_view
 from ragged.data.read import is_array, is_integer, read_array
 from ragged.errors import DataError
@@ -180,7 +181,7 @@ def read_parameter(function: CheckedFunction, name: str, value: object) -> Array
             function,
             f"is given '{version.name}' of {array.dtype}, not {version.type}",
             because="nothing is rounded or cut unasked",
-            fix=f"astype({version.type!r})",
+            fix=conversion(value, dtype.name),
         )
     if array.flags.c_contiguous and array.flags.aligned:
         return array

@@ -402,6 +402,8 @@ def test_streams_and_bytes(small, saved):
         np.testing.assert_array_equal(cortex.load(origin)(TREES)["h"], want)
     with pytest.raises(cortex.DataError, match="load: the bytes: "):
         cortex.load(b"no artifact")
+    with pytest.raises(cortex.DataError, match=r"because: it is empty\n  fix: stream\.seek\(0\)"):
+        cortex.load(stream)
 
 
 def test_what_is_no_stream(small, saved):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 
 import networkx
@@ -11,7 +12,7 @@ import pytest
 
 import cortex
 from cortex.linearize import CyclicSentence, Linearized, Vocab, read_conllu
-from ragged.errors import DataError
+from ragged.errors import DataError, UserError
 from tests.linearize.support import BARE, DAG, check_against_reference
 from tests.linearize.support import TREE as PLAN
 
@@ -284,3 +285,9 @@ def test_a_file_runs(write, enhanced):
             assert sorted(map(str, out.keys(index))) == sorted(map(str, data[index]))
         else:
             assert out.keys(index)[-1] is data[index]
+
+
+def test_without_the_package_that_reads_the_columns(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "conllu", None)
+    with pytest.raises(UserError, match="read_conllu: the package 'conllu' is not installed"):
+        read_conllu(tmp_path / "some.conllu")

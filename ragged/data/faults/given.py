@@ -23,6 +23,13 @@ def readable(value: object) -> str:
     return "give `tensor.float()`" if foreign else "give `tensor.detach().cpu()`"
 
 
+def conversion(given: object, dtype: str) -> str:
+    """Return how to convert an array, or a list of arrays, to a dtype, as its library spells it, for `fix`."""
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    of_torch = type(first).__module__.partition(".")[0] == "torch"
+    return f"to(torch.{dtype})" if of_torch else f"astype({dtype!r})"
+
+
 def unreadable(what: str, value: object, error: BaseException) -> DataError:
     """An object that NumPy could not read."""
     return DataError(

@@ -70,8 +70,8 @@ def test_what_was_written_comes_back():
 
 
 def test_no_archive_at_all():
-    for data in (b"", b"PK\x03\x04" + bytes(100)):
-        assert because(data).startswith("it is no archive that can be read: ")
+    assert because(b"PK\x03\x04" + bytes(100)).startswith("it is no archive that can be read: ")
+    assert "it is empty\n  fix: stream.seek(0), where" in refused(b"")
 
 
 def test_wherever_it_is_damaged():

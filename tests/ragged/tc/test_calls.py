@@ -382,3 +382,11 @@ def test_products_that_a_later_statement_reads_are_rounded_to_bfloat16(last):
     for sizes in ({}, {"M": 33}):
         found = lin.compile(parameters={"B": B}, precision="bf16", sizes=sizes)(A)
         np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
+def test_conversions_are_said_as_the_argument_s_library_spells_them():
+    double = tc.define("def double(float(N) x) -> (y) { y(i) = 2 * x(i) }").double
+    for x, fix in ((torch.ones(3).bfloat16(), "to(torch.float32)"), (np.ones(3), "astype('float32')")):
+        with pytest.raises(tc.TcError) as caught:
+            double(x)
+        assert caught.value.fix == fix
