@@ -55,21 +55,25 @@ def _unread(plan: Plan, vocab: Vocab | None, structure: Any) -> Iterator[str]:
         if attributes:
             yield f"attributes of a graph's edges are not read: {_quoted(sorted(map(str, attributes)))}"
     elif isinstance(structure, list) and hasattr(type(structure), "label"):
-        labels = [*_inner_labels(structure)]
+        found = [*_labels(structure)]
+        # right above a word there may be its part of speech
+        inner, lowest = ([label for label, is_low in found if is_low is low] for low in (False, True))
+        labels = inner or lowest
         if vocab is not None and labels and all(label in vocab for label in labels):
-            yield f"labels of inner nodes are not read, and are words of the vocabulary: {_quoted(labels[:3])}"
+            words = [label for label, _ in found if label in vocab]
+            yield f"labels of inner nodes are not read, and are words of the vocabulary: {_quoted(words[:3])}"
 
 
-def _inner_labels(tree: Any) -> Iterator[str]:
-    """Yield the labels, with a letter in them, of the first inner nodes of a labelled tree."""
+def _labels(tree: Any) -> Iterator[tuple[str, bool]]:
+    """Yield the labels, with a letter in them, of the first nodes of a labelled tree; True beside those right above words."""
     waiting, looked_at = [tree], 0
     while waiting and looked_at < _LOOKED_AT:
         node = waiting.pop()
         looked_at += 1
         below = [child for child in islice(node, _LOOKED_AT) if isinstance(child, list)]
         label = node.label if isinstance(node.label, str) or not callable(node.label) else node.label()
-        if below and isinstance(label, str) and any(map(str.isalpha, label)):
-            yield label
+        if isinstance(label, str) and any(map(str.isalpha, label)):
+            yield label, not below
         waiting += reversed(below)
 
 

@@ -27,6 +27,14 @@ REPORTED = {
         HEADS,
         "labels of inner nodes are not read, and are words of the vocabulary: `sat`, `cat`; the model reads `word`",
     ),
+    "dependents": (
+        Tree("sat", [Tree("cat", ["the"])]),
+        "labels of inner nodes are not read, and are words of the vocabulary: `sat`, `cat`; the model reads `word`",
+    ),
+    "a head": (
+        Tree("cat", ["the"]),
+        "labels of inner nodes are not read, and are words of the vocabulary: `cat`; the model reads `word`",
+    ),
 }
 
 
