@@ -40,7 +40,11 @@ class ModelName(click.Choice[str]):
         sys.path.insert(0, os.getcwd())
         try:
             made = pkgutil.resolve_name(value)
-        except (ValueError, AttributeError, ModuleNotFoundError) as error:
+        except ValueError:
+            self.fail(
+                f"{value!r} is no module:function, as own:make is, of make() in own.py here", param, ctx
+            )
+        except (AttributeError, ModuleNotFoundError) as error:
             self.fail(f"{value!r}: {error}", param, ctx)
         finally:
             sys.path.remove(os.getcwd())

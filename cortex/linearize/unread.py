@@ -65,7 +65,7 @@ def _unread(plan: Plan, vocab: Vocab | None, structure: Any) -> Iterator[str]:
 
 
 def _labels(tree: Any) -> Iterator[tuple[str, bool]]:
-    """Yield the labels, with a letter in them, of the first nodes of a labelled tree; True beside those right above words."""
+    """Yield labels with a letter of the first nodes of a labelled tree; True beside those right above words."""
     waiting, looked_at = [tree], 0
     while waiting and looked_at < _LOOKED_AT:
         node = waiting.pop()

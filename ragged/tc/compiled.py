@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from inspect import Parameter, signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,6 +34,10 @@ from ragged.transform.loops.split import Tail
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_OPTIONS = tuple(
+    name for name, each in signature(compiled_parts).parameters.items() if each.kind is Parameter.KEYWORD_ONLY
+)
+
 
 @dataclass(frozen=True, slots=True)
 class TcOptions:
@@ -45,6 +50,12 @@ class TcOptions:
     parameters: Mapping[str, Array] = field(default_factory=dict)
     split: Mapping[str, int] = field(default_factory=dict)
     compile: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = next((name for name in self.compile if name not in _OPTIONS), None)
+        if unknown is not None:
+            what = f"compile() got an unexpected keyword argument '{unknown}'"
+            raise TypeError(f"{what}; beside its own it takes {', '.join(_OPTIONS)}")
 
     @property
     def digest(self) -> str:
@@ -202,14 +213,12 @@ class LoweredTc:
 
     def compiled(self, kernel: TcKernel) -> CompiledTc:
         """Return the function that a kernel of these tensors computes."""
-        function, lowered, signature = self.merged.analysed.function, self.lowered, kernel.signature
-        read_off = {
-            rule.size for each in signature.inputs for rule in each.extents if isinstance(rule, Sized)
-        }
-        asked = set(signature.sizes) - read_off
+        function, lowered, given = self.merged.analysed.function, self.lowered, kernel.signature
+        read_off = {rule.size for each in given.inputs for rule in each.extents if isinstance(rule, Sized)}
+        asked = set(given.sizes) - read_off
         known = [(own, function.sizes[name]) for name, own in lowered.sizes.items()]
         known += [(own, function.scalars[name]) for name, own in lowered.scalars.items()]
-        taken = {each.name for each in signature.inputs}
+        taken = {each.name for each in given.inputs}
         return CompiledTc(
             kernel,
             self.merged,

@@ -86,6 +86,7 @@ def test_a_function_of_ones_own(cortex, cortex_json, tmp_path, monkeypatch, tree
         ("my_cells:constant", "'my_cells:constant' is no function"),
         ("my_cells:other", "has no attribute 'other'"),
         ("no_cells:cell", "No module named 'no_cells'"),
+        ("folder/own.py:make", "'folder/own.py:make' is no module:function"),
         ("my_cells:number", "my_cells:number returns int, not a model"),
         ("my_cells:wide", "my_cells:wide: missing a required argument: 'classes'"),
         ("my_cells:wide", "fix: give the argument a default"),

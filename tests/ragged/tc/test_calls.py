@@ -390,3 +390,11 @@ def test_conversions_are_said_as_the_argument_s_library_spells_them():
         with pytest.raises(tc.TcError) as caught:
             double(x)
         assert caught.value.fix == fix
+
+
+def test_an_option_that_compile_does_not_have():
+    with pytest.raises(
+        TypeError,
+        match=r"compile\(\) got an unexpected keyword argument 'foo'; beside its own it takes target",
+    ):
+        LIB.mlp1.compile(foo=1)
