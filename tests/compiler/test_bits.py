@@ -200,6 +200,14 @@ def test_threads_change_no_bit(reference, way, threads, monkeypatch):
     assert bits(fn(batch[::-1])) == want[::-1]
 
 
+@pytest.mark.parametrize("reference", ["tree_lstm"], indirect=True)
+def test_many_more_workers_than_processors_change_no_bit(reference, monkeypatch):
+    name, batch, want = reference
+    fn = compiled(monkeypatch, name, "this machine", 64)
+    for _ in range(3):
+        assert bits(fn(batch)) == want
+
+
 def check_every_batch(fn: cortex.RecursiveFunction, batch: list[Node], want: list[dict[str, bytes]]) -> None:
     """Run structures alone, all together, and in other orders and company."""
     assert [bits(fn([each]))[0] for each in batch[:9]] == want[:9]

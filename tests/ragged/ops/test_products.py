@@ -56,7 +56,7 @@ def test_an_empty_product():
     assert trmm(drawn(0, 0, 0), drawn(0, 0, 3)).shape == (0, 3)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2, 3, 64])
 def test_products_have_the_same_bits_for_any_number_of_workers(threads):
     a, b = [drawn(k, 5 * k, 70) for k in range(6)], [drawn(k, 70, 13 * k) for k in range(6)]
     assert vgemm(a, b, threads=threads).equal(vgemm(a, b, threads=1))
