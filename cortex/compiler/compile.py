@@ -140,9 +140,8 @@ def compile(
         by_default=schedule is not None,
         cache=cache,
     )
-    if (
-        kernel.kernel.launch is not None
-    ):  # a GPU has memory and blocks for batches as large as structures are high
+    # a GPU has memory and blocks for batches as large as structures are high
+    if kernel.kernel.launch is not None:
         signature = replace(signature, plan=replace(signature.plan, widest=None))
     linearizer = Linearizer(signature.plan, vocab=vocab, children=children, payloads=payloads)
     return RecursiveFunction(RecursiveParts(kernel, signature, threads, workers, linearizer, vocab), params)

@@ -194,7 +194,7 @@ def layer_norm(
     x: Indexed,
     weight: InputTensor | str | None = None,
     bias: InputTensor | None = None,
-    eps: float = 1e-5,
+    eps: Any = 1e-5,
     name: str | None = None,
 ) -> Compute:
     """Return (x - mean) / sqrt(variance + eps) * weight + bias over the last extent, as `torch.nn.LayerNorm`.
@@ -211,7 +211,7 @@ def layer_norm(
     """
     at = Location.capture()
     extent = _features("layer_norm", x, at)
-    if not 0 <= eps < math.inf:
+    if not isinstance(eps, int | float) or not 0 <= eps < math.inf:
         why = "it is added to a variance, of which the root is taken"
         raise ModelError(f"layer_norm: eps={eps!r}", at=at, because=why, fix="1e-5")
     if isinstance(weight, str):

@@ -5,7 +5,7 @@ The arithmetic of indices stays within 64 bits as well: proofs compute with inte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ragged.arith.intervals import Interval, binary, converted, hull, meet, unary
 from ragged.ir.build import both, within
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary
+from ragged.ir.expr import Binary, Call, Cast, Const, Expr, Load, Ref, Select, Source, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import evaluated
@@ -112,11 +112,27 @@ def element(
 
 def _call(call: Call, path: Expr | None) -> Iterator[IndexObligation]:
     """Yield what keeps a call in its domain, and, for an expression, what its body accesses."""
+    yield from _arguments(call, path)
+    if call.function.body is not None:
+        values = {param.var: arg for param, arg in zip(call.function.params, call.args, strict=True)}
+        yield from index_obligations(substitute(call.function.body, values), path)
+
+
+def _arguments(call: Call, path: Expr | None) -> Iterator[IndexObligation]:
     values = {param.var: arg for param, arg in zip(call.function.params, call.args, strict=True)}
     extents = tuple(substitute(param.extent, values) for param in call.function.params)
     yield from element(call.function.name, call.args, extents, path)
-    if call.function.body is not None:
-        yield from index_obligations(substitute(call.function.body, values), path)
+
+
+def reads_of_lengths(expr: Expr, loops: Iterable[tuple[Var, Expr]]) -> Iterator[IndexObligation]:
+    """Yield that a call's lengths are read inside of their arrays, but by loops over the same extents, in order."""
+    extents = dict(loops)
+    for inner, path in guarded_parts(expr):
+        if isinstance(inner, Call) and inner.function.source in (Source.INPUT, Source.EXPRESSION):
+            for needed in _arguments(inner, path):
+                bound = extents.get(needed.index.var) if isinstance(needed.index, Ref) else None
+                if bound is None or bound != needed.extent:
+                    yield needed
 
 
 def divisions(expr: Expr, path: Expr | None = None) -> Iterator[Division]:
@@ -142,12 +158,13 @@ _SIZE: Interval = (0, 2**31)
 def limits(expr: Expr, path: Expr | None) -> Iterator[Limit]:
     """Yield what keeps the arithmetic of an index, or of a condition around a read, within 64 bits where `path` holds.
 
-    Arithmetic without data is left out, and so is what cannot exceed 64 bits: sums of numbers of 32 bits.
+    Arithmetic without data or signed numbers is left out, and so is what cannot exceed 64 bits: sums of numbers of 32
+    bits.
     """
     if not any(map(_is_step, subexpressions(expr))):
         return
     for inner, way in guarded_parts(expr, path):
-        if _is_step(inner) and any(map(_is_data, subexpressions(inner))):
+        if _is_step(inner) and any(_is_data(part) or _is_number(part) for part in subexpressions(inner)):
             low, high = _span(inner)
             if low < _INDEX[0] or high > _INDEX[1]:
                 yield Limit(inner, way)
@@ -168,6 +185,11 @@ def _is_data(expr: Expr) -> bool:
     return expr.dtype.is_int and (isinstance(expr, Load) or converted)
 
 
+def _is_number(expr: Expr) -> bool:
+    """Return whether an expression is a number of either sign that a call gives; such ones have 32 bits here."""
+    return isinstance(expr, Call) and expr.function.source is Source.NUMBER
+
+
 def _as_float(expr: Expr) -> Expr:
     match expr:
         case Const(value=value):
@@ -185,6 +207,8 @@ def _span(expr: Expr) -> Interval:
     match expr:
         case _ if _is_data(expr):
             return expr.dtype.limits
+        case _ if _is_number(expr):
+            return DType.INT32.limits
         case Const(value=value):
             return (int(value), int(value))
         case Cast(operand=operand) if not operand.dtype.is_int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from ragged.analysis.obligations import divisions, guarded_parts, limits, where
+from ragged.analysis.obligations import divisions, guarded_parts, limits, reads_of_lengths, where
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
 from ragged.api.storage import padded, stored_extent
@@ -195,6 +195,11 @@ class Bounds:
             message, witness = index_message(name, position, access.index, access.extent)
             label = Label(f"{name}.bound{position}")
             yield Check(label, placed(access.condition), message, tuple(map(placed, witness)), tensor.at)
+        loops = [(var, self.functions.expr(extent)) for var, extent in self._loops(tensor)]
+        for needed in reads_of_lengths(self.functions.expr(value.expr), loops):
+            if needed.condition not in seen:
+                seen.add(needed.condition)
+                yield _placed(check_of(needed, tensor.at), placed)
         for division in divisions(value.expr, self._unpadded(tensor)):
             if division.condition not in seen:
                 seen.add(division.condition)

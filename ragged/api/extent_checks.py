@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.analysis.obligations import divisions
+from ragged.analysis.obligations import divisions, reads_of_lengths
 from ragged.api.dims import affine_sizes
 from ragged.api.functions_of import Functions
 from ragged.api.tensors import RaggedTensor, Reduction
@@ -18,7 +18,7 @@ from ragged.passes.insert_checks import check_of
 
 
 def extent_checks(tensor: RaggedTensor, functions: Functions, *, is_result: bool) -> Stmt:
-    """Return the checks of divisors in extents, in loops over the dimensions before, and of extents from 0 up."""
+    """Return the checks of extents, in loops over the dimensions before: divisors, lengths that are read, from 0 up."""
     extents = [(each.dim.var, each.extent.expr) for each in tensor.dims]
     if isinstance(tensor.body, Reduction):
         own = dict(zip(tensor.indices, (Ref(each.dim.var) for each in tensor.dims), strict=True))
@@ -27,8 +27,11 @@ def extent_checks(tensor: RaggedTensor, functions: Functions, *, is_result: bool
     found = [functions.stmt(each) for each in (() if is_result else _negative(tensor))]
     for position, (_, extent) in enumerate(extents):
         checks = {each.condition: check_of(each, tensor.at) for each in divisions(extent)}
-        if checks:
-            found.append(nest(domain[:position], functions.stmt(block(*checks.values()))))
+        read = reads_of_lengths(domain[position][1], domain[:position])
+        within = {each.condition: check_of(each, tensor.at) for each in read}
+        if checks or within:
+            body = block(*within.values(), functions.stmt(block(*checks.values())))
+            found.append(nest(domain[:position], body))
     return block(*found)
 
 

@@ -234,6 +234,8 @@ def _read_named(signature: RaggedSignature, key: str, value: Any, inputs: InputL
     if key in signature.sizes:
         if not is_integer(value) or not -(2**63) <= value < 2**63:
             raise DataError(f"{what} is {value!r}, and a size is an integer of 64 bits")
+        if value >= 2**60 and key not in signature.numbers:
+            raise DataError(f"{what} is {value}, and a size is below 2^60")
         if value < 0 and (key not in signature.numbers or key in _extents(signature)):
             raise DataError(f"{what} is {value}, and no size is negative")
         known = inputs.sizes.setdefault(key, (int(value), what))

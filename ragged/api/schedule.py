@@ -66,6 +66,7 @@ class RaggedSchedule(TilingSchedule, NamedParts):
         self._made: tuple[LoweredOperators, LoopSchedule] | None = None
         self._balances: list[Balancing] = []
         self.rules: tuple[RuleRecord, ...] = ()
+        self.operator = ""  # see `Signature.operator`
 
     def fuse_loops(self, outer: LoopLike, inner: LoopLike, pad: int = 1) -> Var:
         """Fuse two perfectly nested loops, over rows of any length too (CoRa, section 5.1); returns the new loop.
@@ -243,12 +244,11 @@ class RaggedSchedule(TilingSchedule, NamedParts):
     @property
     def signature(self) -> RaggedSignature:
         """The arguments, parameters and results of the compiled function, and the texts of its operators."""
-        texts = {"ragged": to_text(self.lowered.program), "schedule": self.log()}
-        texts |= {"decisions": rules_to_json(self.rules)}
-        arrays = [each.array for each in self._balances]
-        orders = tuple(each for each in arrays if isinstance(each, Order))
-        shares = tuple(each for each in arrays if isinstance(each, ShareTable))
-        return replace(self.lowered.signature, texts=texts, orders=orders, shares=shares)
+        given, rules = self.lowered.signature, rules_to_json(self.rules)
+        texts = {"ragged": to_text(self.lowered.program), "schedule": self.log(), "decisions": rules}
+        orders = tuple(each.array for each in self._balances if isinstance(each.array, Order))
+        shares = tuple(each.array for each in self._balances if isinstance(each.array, ShareTable))
+        return replace(given, texts=texts, orders=orders, shares=shares, operator=self.operator)
 
     def loop(self, loop: LoopLike | str, nth: int | None = None) -> Var:
         """Return the variable of a loop as it is now; one may be named, as `log` does.

@@ -29,8 +29,9 @@ class Signature:
     """The parameters of a compiled function, and the texts of its front end that `show` prints.
 
     `name` stands in messages; parameters named in `finite` must have finite values alone, and `precision` is what
-    products are computed in. `operator` is which operator of a library it is, with its options: it is written for its
-    target, so that texts of one operator differ; of other programs it is empty. Front ends add inputs and outputs.
+    products are computed in. `operator` names an operator of `ragged.ops` with its options, and is empty for other
+    programs: functions of one operator compute the same, though their texts depend on the target's vectors. Front ends
+    add inputs and outputs.
     """
 
     name: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -231,23 +231,23 @@ def front_end_function(module: Functions, name: str, apply: Callable[[Elementwis
 
     def function(*args: Any, **named: Any) -> Any:
         if named or len(args) != 1 or isinstance(row, Composed):
-            _check_arguments(name, expand, args, named)
+            _check_arguments(name, function, args, named)
         return expand(module, *args, **named)
 
+    _, *own = signature(expand).parameters.values()
+    function.__signature__ = Signature([each.replace(annotation=Parameter.empty) for each in own])  # type: ignore[attr-defined]
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return {row.doc}."
     return function
 
 
-def _check_arguments(
-    name: str, expand: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
-) -> None:
-    declared = signature(expand)
+def _check_arguments(name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     try:
-        declared.bind(None, *args, **named)
+        function.__signature__.bind(*args, **named)
     except TypeError as error:
-        _, *own = (str(each.replace(annotation=Parameter.empty)) for each in declared.parameters.values())
-        raise ModelError(f"{name}: {error}", at=Location.capture(), fix=f"{name}({', '.join(own)})") from None
+        raise ModelError(
+            f"{name}: {error}", at=Location.capture(), fix=f"{name}{function.__signature__}"
+        ) from None
 
 
 def names() -> list[str]:

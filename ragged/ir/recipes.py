@@ -146,7 +146,7 @@ def exp10(w: LaneWriter, x: Operand) -> Operand:
 def _without_subnormals(
     w: LaneWriter, x: Operand, bounds: tuple[float, float], inside: Callable[[Operand], Operand]
 ) -> Operand:
-    """Return what `inside` does of x up to the second bound; 0 below the first one.
+    """Return inside(x), with x limited to the second bound; 0 below the first one.
 
     A processor takes five times as long for a vector that has a subnormal result, as a mask of a softmax would have it.
     """

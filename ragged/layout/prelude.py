@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import assert_never
 
+from ragged.analysis.obligations import reads_of_lengths
 from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO, plus
 from ragged.errors import InternalError
@@ -19,6 +20,7 @@ from ragged.ir.stmt import Alloc, Check, For, Label, Let, Stmt, Store, block
 from ragged.ir.walk import all_expressions
 from ragged.layout.tables import Extents, Largest, Offsets, Owners, Table, ValueTable
 from ragged.passes.drop_unused import called
+from ragged.passes.insert_checks import check_of
 
 _MOST_INT32 = 2**31 - 1
 _MOST_ELEMENTS = 2**62
@@ -114,7 +116,8 @@ def _program(name: str, functions: Sequence[Function], now: Sequence[Table]) -> 
         )
         for table in now
     }
-    body = _Filled(filled=filled).stmt(block(*(_fill(table, filled[table.function]) for table in now)))
+    fills = (stmt for table in now for stmt in (*_within(table), _fill(table, filled[table.function])))
+    body = _Filled(filled=filled).stmt(block(*fills))
     shapes = (extent for buffer in filled.values() for extent in buffer.shape)
     used = called((*shapes, *all_expressions(body)))
     kept = tuple(function for function in functions if function in used)
@@ -153,6 +156,17 @@ def _fill(table: Table, buffer: Buffer) -> Stmt:
             return _owners(offsets, buffer)
         case _:
             assert_never(table)
+
+
+def _within(table: Table) -> Iterator[Stmt]:
+    """Yield the checks, in loops, that a table is computed from lengths inside of their arrays."""
+    if isinstance(table, Owners):
+        return
+    domain, value = table.domain, table.volume if isinstance(table, Offsets) else table.value
+    for depth, expr in enumerate((*(extent for _, extent in domain), value)):
+        checks = {each.condition: check_of(each, None) for each in reads_of_lengths(expr, domain[:depth])}
+        if checks:
+            yield nest(domain[:depth], block(*checks.values()))
 
 
 def _running_sum(domain: Extents, volume: Expr, buffer: Buffer) -> Stmt:

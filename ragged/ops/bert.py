@@ -13,7 +13,7 @@ from ragged.data.read import is_array, read_array
 from ragged.errors import Location, ModelError
 
 _LOG = logging.getLogger("ragged.weights")
-_LAYER = re.compile(r"((?:.*\.)?)encoder\.layer\.(\d+)\.(.+)\.(\w+)")
+_LAYER = re.compile(r"((?:.*\.)?)encoder\.layer\.(\d+)\.(?:(.+)\.)?(\w+)")
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
 """By their names; checkpoints of the first versions have others for a normalization's parameters."""
 _NAMES = {
@@ -54,13 +54,14 @@ def bert_state(state: Mapping[str, Any]) -> dict[str, Any]:
                 f"from_bert: '{name}' is no part of a layer of BERT's encoder",
                 at=Location.capture(),
                 because="a layer with it computes something else",
+                fix="leave it out of the state, if the layer does not need it",
             )
     if len(places) > 1:
-        first = max(places, key=len)
+        one = max(places, key=len)
         raise ModelError(
             f"from_bert: the state has {len(places)} encoders, below {', '.join(map(repr, places))}",
             at=Location.capture(),
-            fix=f"one of them: {{name: value for name, value in state.items() if name.startswith({first!r})}}",
+            fix=f"one of them: {{name: value for name, value in state.items() if name.startswith({one!r})}}",
         )
     for (layer, kind), parts in projections.items():
         missing = [part for part in _PROJECTIONS if part not in parts or not is_array(parts[part])]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
 from threading import Lock
 from typing import TypedDict
 
 import ragged
-from ragged.api.compile import compiled_parts
 from ragged.api.compile_options import Precision
 from ragged.api.schedule import RaggedSchedule
 from ragged.auto.options import DEFAULT, ScheduleOptions
@@ -106,14 +105,15 @@ def compiled(
         kept = _kept.setdefault((key, options.key), _Kept())
     with kept.lock:
         if kept.function is None:
-            parts = compiled_parts(
-                build(),
+            schedule = build()
+            schedule.operator = repr(key)
+            kept.function = ragged.compile(
+                schedule,
+                params,
                 target=options.target,
                 threads=options.threads,
                 precision=options.precision,
                 options=options.options,
             )
-            signature = replace(parts.signature, operator=repr(key))
-            kept.function = ragged.RaggedFunction(replace(parts, signature=signature), params or {})
             return kept.function
     return kept.function.with_params(params) if params else kept.function

@@ -78,10 +78,18 @@ def read_numbers(
     """Return a call's arguments with scalars as the kernel reads them, and the values of the integer ones.
 
     Raises:
-        TcError: an argument is missing, or a scalar is no number of its type.
+        TcError: an argument is missing, or a scalar is no number of its type, or an integer of more than 32 bits: the
+            kernel checks its own arithmetic for such ones alone.
     """
     require_given(function, given)
     scalars = scalars_of(function, given)
+    for var, value in scalars.items():
+        if not -(2**31) <= value < 2**31:
+            raise refuse_call(
+                function,
+                f"is given {var.name} = {value}",
+                because="its extents vary with an index, and then integer scalars are numbers of 32 bits",
+            )
     found = {**given, **{name: scalars[var] for name, var in function.scalars.items()}}
     for name, version in function.parameters.items():
         if version.rank == 0 and not is_array(given[name]):
@@ -217,12 +225,7 @@ def out_arrays(
                 function, f"has the outputs {', '.join(function.outputs)}", fix="out={name: array}"
             )
         what = f"is given out= for '{name}'"
-        if not is_array(value):
-            raise refuse_call(function, f"{what} of type {type(value).__name__}, and an array is needed")
-        try:
-            array = writable_view(value)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise refuse_call(function, f"{what} that cannot be written", because=str(error)) from error
+        array = view_of(function, name, value)
         dtype = stored(function.outputs[name].type).numpy
         shape = tuple(extent for _, extent in domains[name])
         if array.shape != shape or array.dtype != dtype:
@@ -247,6 +250,17 @@ def by_output(function: CheckedFunction, out: object) -> Mapping[str, object]:
     if out is None or isinstance(out, Mapping):
         return out or {}
     return {next(iter(function.outputs), ""): out}
+
+
+def view_of(function: CheckedFunction, name: str, value: object) -> Array:
+    """Return a NumPy array that shares the memory of the array of `out=` for an output; refused if there is none."""
+    what = f"is given out= for '{name}'"
+    if not is_array(value):
+        raise refuse_call(function, f"{what} of type {type(value).__name__}, and an array is needed")
+    try:
+        return writable_view(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise refuse_call(function, f"{what} that cannot be written", because=str(error)) from error
 
 
 def require_started(function: CheckedFunction, given: Mapping[str, object]) -> None:

@@ -95,9 +95,8 @@ def _hypot(x: Expr, y: Expr) -> Expr:
     larger, smaller = ir.Select(first, a, b), ir.Select(first, b, a)
     quotient = _div(smaller, larger)
     root = _mul(larger, _sqrt(_add(_mul(quotient, quotient), _number(x, 1.0))))
-    return ir.Select(
-        _eq(quotient, quotient), root, _add(a, b)
-    )  # of two zeros and two infinities it is no number
+    # of two zeros and of two infinities the quotient is no number
+    return ir.Select(_eq(quotient, quotient), root, _add(a, b))
 
 
 def _trunc(x: Expr) -> Expr:

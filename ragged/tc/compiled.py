@@ -16,12 +16,13 @@ from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.api.tensors import RaggedTensor
 from ragged.data.ragged_array import RaggedArray
+from ragged.data.read import read_array
 from ragged.ir.expr import Ref, Var
 from ragged.passes.hoist_checks import hoist_checks
 from ragged.passes.run_once import run_once
 from ragged.passes.scatter_sums import scatter_sums
 from ragged.tc.analyse import AnalysedFunction
-from ragged.tc.arguments import by_output, out_arrays, require_started
+from ragged.tc.arguments import by_output, out_arrays, require_started, view_of
 from ragged.tc.checked import CheckedFunction, LengthParameter
 from ragged.tc.errors import refuse_call
 from ragged.tc.kept_kernels import find_or_compile
@@ -96,12 +97,18 @@ class CompiledTc:
         arrays |= {own: given[name] for name, own in self.lowered.lengths.items() if own in taken}
         for own, var in self.named_sizes:
             arrays[own] = given[var.name] if var.name in given else self._extent(var, given)
-        started = by_output(function, out)
-        require_started(function, started)
+        places = by_output(function, out)
+        require_started(function, places)
         for name in function.initial:
-            arrays[self.lowered.inputs[name]] = started[name]
+            arrays[self.lowered.inputs[name]] = view_of(function, name, places[name])
         in_place = out is not None and not function.initial and "out" not in arrays
-        results = self.function(**arrays, out=out) if in_place else self.function(**arrays)
+        if in_place:
+            names = self.lowered.names
+            results = self.function(
+                **arrays, out={names.get(name, name): each for name, each in places.items()}
+            )
+        else:
+            results = self.function(**arrays)
         if not isinstance(results, dict):
             results = dict.fromkeys(self.lowered.names.values(), results)
         found = {name: results[own] for name, own in self.lowered.names.items()}
@@ -121,7 +128,7 @@ class CompiledTc:
             function, out, {n: tuple((0, e) for e in each.shape) for n, each in dense.items()}
         )
         for name, (_, view) in places.items():
-            view[...] = results[name]
+            view[...] = read_array(name, results[name])
         return {name: own for name, (own, _) in places.items()}
 
     def _extent(self, size: Var, given: Mapping[str, object]) -> int:

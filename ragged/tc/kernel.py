@@ -51,7 +51,7 @@ class TcKernel(RaggedFunction):
     """A compiled function of a text, called with arrays by its own names and of its own shapes; see `CompiledTc`."""
 
     parts: ClassVar[type[CompiledParts[Any]]] = TcParts
-    form = artifact_form("tensor comprehension", 2, Artifact[RaggedSignature], _ORIGIN)
+    form = artifact_form("tensor comprehension", 3, Artifact[RaggedSignature], _ORIGIN)
     loader = "ragged.tc.load"
     _parts: TcParts
 

@@ -241,6 +241,7 @@ def test_a_state_of_another_model():
         "crossattention.self.query.weight",
         "attention.self.distance_embedding.weight",
         "scale.alpha",
+        "lambda_1",
     ):
         with pytest.raises(ModelError, match=f"'encoder.layer.1.{further}' is no part of a layer of BERT's"):
             ops.TransformerEncoder.from_bert({f"encoder.layer.1.{further}": torch.ones(3, 3)}, heads=1)

@@ -258,8 +258,24 @@ def test_outputs_that_begin_with_values_of_the_call():
     assert f(LOWER, out=out) is out and out.tolist() == [3, 6, 9]
     with pytest.raises(tc.TcError, match="'y' is read before it is written"):
         f(LOWER)
-    with pytest.raises((tc.TcError, DataError)):
+    with pytest.raises(DataError, match="'L' extends 3 in dimension 'L_0', and f: 'y_in' has N = 4"):
         f(LOWER, out=np.ones(4, np.float32))
+
+
+def test_results_by_the_names_of_the_text_and_of_bfloat16():
+    f = tc.define("def f(float(N,N) L) -> (y) { y(i) +=! L(i,j) where j in 0:i+1  y(i) = y(i) * 10 }").f
+    y = np.zeros(3, np.float32)
+    assert f(LOWER, out={"y": y}) is y and y.tolist() == [10, 20, 30]
+    with pytest.raises(DataError, match="out= names 'z'"):
+        f(LOWER, out={"z": y})
+    g = tc.define("def f(bfloat16(N,N) out) -> (y) { y(i) +=! out(i,j) where j in 0:i+1 }").f
+    narrow = torch.zeros(3, dtype=torch.bfloat16)
+    assert g(torch.ones(3, 3, dtype=torch.bfloat16), out=narrow) is narrow and narrow.tolist() == [1, 2, 3]
+    started = of_triangle("", "y(i) = y(i) * 2  y(i) += L(i,j)")
+    with pytest.raises(
+        tc.TcError, match=r"f is given out= for 'y' that cannot be written\n.*requires a gradient"
+    ):
+        started(LOWER, out=torch.zeros(3, requires_grad=True))
 
 
 def test_a_parameter_named_out():
