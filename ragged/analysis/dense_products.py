@@ -14,7 +14,7 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import leaves, mentions, read, subexpressions
+from ragged.ir.walk import leaves, loads, mentions, read, subexpressions
 
 _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 _MOST_OPERANDS = 6
@@ -145,8 +145,8 @@ def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProdu
             rest = [loop for loop in outputs if loop is not columns]
             batch = tuple(loop for loop in rest if mentions(operand, (loop.var,)))
             rows = tuple(loop for loop in rest if loop not in batch)
-            if found.factors is None and not rows:
-                continue  # each element of the operand is read once
+            if not rows and (found.factors is None or not any(loads(*others))):
+                continue  # each element of the operand is read once, and nothing else is
             return DenseProduct(
                 found.update.label,
                 batch,

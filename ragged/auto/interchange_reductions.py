@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.strides import is_consecutive
-from ragged.ir.expr import Const, Var
+from ragged.ir.expr import Call, Const, Var
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store
 from ragged.ir.walk import expressions, loads, mentions
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -32,7 +32,7 @@ class InterchangedReduction:
 def reduction_of(stmt: Stmt) -> InterchangedReduction | None:
     """Return the sum that a statement is, or None."""
     match stmt:
-        case For(extent=Const(), body=Block(body=(Store(label=init), For() as body))):
+        case For(extent=Const() | Call(args=()), body=Block(body=(Store(label=init), For() as body))):
             over: list[For] = []
             inner: Stmt = body
             while isinstance(inner, For | Let):
