@@ -9,7 +9,7 @@ from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus
 from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.walk import subexpressions, variables
+from ragged.ir.walk import mentions, subexpressions, variables
 from ragged.tc.checked import IndexRange
 from ragged.tc.ranges import difference
 
@@ -22,6 +22,8 @@ class AccessInverse:
     their ranges, and `conditions` are what else has to hold, each with the index that it is about, or None.
     `numerators` are values before the division by a factor. So `x(2 * h + p)` is read at element `i` where
     `h = (i - p) / 2`, `(i - p) % 2 == 0` and h is in its range, for each p.
+
+    `x(h / 2)` is read at element `i` where `h = 2 * i + r`, for each r in 0:2, an index that is added to `ranges`.
 
     An index that is a multiple plus one of exactly so many values, `2 * h + p` with p in 0:2, has both as quotient and
     remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
@@ -72,6 +74,8 @@ class AccessInverse:
     def _solve(self, place: Var, index: Expr) -> bool:
         """Take the value of an index from that of the element; return whether there is one."""
         form = affine(self.at(index))
+        if self._divided(place, form):
+            return True
         inside = {part for term in form.terms if not isinstance(term, Ref) for part in subexpressions(term)}
         free = [
             term
@@ -82,6 +86,30 @@ class AccessInverse:
         if not free or any(isinstance(part, Load) for part in inside):
             return False
         return self._quotient(place, form, free) or self._single(place, form, free[0])
+
+    def _divided(self, place: Var, form: AffineForm) -> bool:
+        """Take the value of an index that is divided by a number, in `(h + rest) / 2`, from a new one of all remainders."""
+        quotients = [term for term in form.terms if not isinstance(term, Ref)]
+        match quotients:
+            case [Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) as term] if by > 1:
+                inner = affine(lhs)
+            case _:
+                return False
+        free = [each for each in inner.terms if isinstance(each, Ref) and each.var in self.summed]
+        outside = form.plus(form.only([term]), -1)
+        known = not any(isinstance(each, Ref) and each.var in self.summed for each in outside.terms)
+        if form.terms[term] != 1 or not known or len(free) != 1 or inner.terms[free[0]] != 1:
+            return False
+        if any(mentions(each, (free[0].var,)) for each in inner.terms if each != free[0]):
+            return False
+        (var,) = (each.var for each in free)
+        remainder = Var(var.name)
+        self.ranges = {**self.ranges, remainder: IndexRange(Const(0), Const(int(by)))}
+        multiple = AffineForm({Ref(place): 1}).plus(outside, -1)
+        rest = inner.plus(inner.only(free), -1)
+        number = AffineForm({Ref(remainder): 1}).plus(multiple, int(by)).plus(rest, -1)
+        self._follows(var, number.expr)
+        return True
 
     def _quotient(self, place: Var, form: AffineForm, free: Sequence[Ref]) -> bool:
         """Take a multiple and a rest that is smaller than its factor as quotient and remainder."""
