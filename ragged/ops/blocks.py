@@ -16,6 +16,13 @@ Declare = Callable[..., RaggedTensor]
 """`ragged.parameter`, for weights that are bound once, or `ragged.input_tensor`, for those of a call."""
 
 
+def widened(x: RaggedTensor) -> RaggedTensor:
+    """Return a tensor in the type that it is computed in: 16-bit floats converted once, not in each product."""
+    if x.dtype.computed is x.dtype:
+        return x
+    return ragged.compute(f"{x.name}_wide", x.dims, lambda *i: x[i], x.dtype.computed.value)
+
+
 def affine(
     name: str,
     x: RaggedTensor,

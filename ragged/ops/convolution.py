@@ -10,11 +10,11 @@ import numpy as np
 
 import ragged
 from ragged.api.schedule import RaggedSchedule
-from ragged.api.tensors import DimLike
+from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value
 from ragged.data.read import is_array, is_integer
 from ragged.errors import DataError
-from ragged.ops.blocks import Declare
+from ragged.ops.blocks import Declare, widened
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.module import Module
 from ragged.ops.operands import float_type
@@ -209,6 +209,10 @@ def conv2d_program(
         dtype,
     )
     offset = declare("bias", own_filters, dtype) if form.bias else None
+    has_border = groups > 1 and any(padding)
+    if has_border:
+        a = _with_border(a, (1, 2) if last else (3, 4), padding)
+    a, w = widened(a), widened(w)
 
     def element(*indices: Value) -> Value:
         i, *at = indices
@@ -216,11 +220,12 @@ def conv2d_program(
         *of_group, o = own
 
         def term(channel: Value, u: Value, v: Value) -> Value:
-            h = p * stride[0] + u * dilation[0] - padding[0]
-            k = q * stride[1] + v * dilation[1] - padding[1]
+            before = (0, 0) if has_border else padding
+            h = p * stride[0] + u * dilation[0] - before[0]
+            k = q * stride[1] + v * dilation[1] - before[1]
             factor = w[(u, v, channel, *of_group, o)] if last else w[(*of_group, o, channel, u, v)]
             read = a[(i, h, k, *of_group, channel) if last else (i, *of_group, channel, h, k)]
-            if any(padding):
+            if any(before):
                 inside = (h >= 0) & (h < height) & ((k >= 0) & (k < width))
                 read = ragged.where(inside, read, 0.0)
             return read * factor
@@ -234,6 +239,22 @@ def conv2d_program(
 
     dims = [(n, batch), *place, *own_filters] if last else [(n, batch), *own_filters, *place]
     return RaggedSchedule(ragged.compute("y", dims, element, dtype), name="conv2d")
+
+
+def _with_border(images: RaggedTensor, at: Pair, padding: Pair) -> RaggedTensor:
+    """Return images with zeros around the dimensions `at`: a product of each group reads them without conditions."""
+    ends = dict(zip(at, padding, strict=True))
+    dims = [
+        (each.dim, each.extent + 2 * ends[position] if position in ends else each.extent)
+        for position, each in enumerate(images.dims)
+    ]
+
+    def element(*indices: Value) -> Value:
+        own = [index - ends.get(position, 0) for position, index in enumerate(indices)]
+        (h, height), (w, width) = ((own[position], images.dims[position].extent) for position in at)
+        return ragged.where((h >= 0) & (h < height) & ((w >= 0) & (w < width)), images[tuple(own)], 0.0)
+
+    return ragged.compute("bordered", dims, element, images.dtype.computed.value)
 
 
 def _pair(name: str, value: int | Pair, least: int) -> Pair:

@@ -9,6 +9,7 @@ from ragged.api.dims import RaggedDim
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
+from ragged.ops.blocks import widened
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.operands import float_type
 
@@ -91,6 +92,8 @@ def product_program(
 
     a = tensor("a", inner, row) if transpose_a else tensor("a", row, inner)
     b = tensor("b", column, inner) if transpose_b else tensor("b", inner, column)
+
+    a, b = widened(a), widened(b)
 
     def element(*indices: Value) -> Value:
         *at, i, j = indices

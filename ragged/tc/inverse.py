@@ -88,7 +88,7 @@ class AccessInverse:
         return self._quotient(place, form, free) or self._single(place, form, free[0])
 
     def _divided(self, place: Var, form: AffineForm) -> bool:
-        """Take the value of an index that is divided by a number, in `(h + rest) / 2`, from a new one of all remainders."""
+        """Take the value of an index that is divided by a number, as `(h + 1) / 2`, from a new one of remainders."""
         quotients = [term for term in form.terms if not isinstance(term, Ref)]
         match quotients:
             case [Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) as term] if by > 1:

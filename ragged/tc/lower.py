@@ -19,6 +19,7 @@ from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
 from ragged.ir.ops import Combiner
 from ragged.ir.rewrite import substitute
+from ragged.ir.walk import variables
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, TensorVersion
 from ragged.tc.inlined import InlinedVersions, inlined_versions
@@ -26,6 +27,7 @@ from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.reduction_order import order_reduction
 from ragged.tc.types import computed, converted, narrow_identity
+from ragged.tc.wide_operands import with_wide_operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class _FunctionLowering:
     inlined: InlinedVersions = field(default_factory=InlinedVersions)
     attached: list[tuple[RaggedTensor, RaggedTensor]] = field(default_factory=list)
     columns: list[RaggedTensor] = field(default_factory=list)
+    widened: dict[ir.Expr, RaggedTensor] = field(default_factory=dict)
 
     def lowered(self) -> LoweredFunction:
         function = self.analysed.function
@@ -218,6 +221,8 @@ class _FunctionLowering:
             own[var] = plus(ir.Ref(axes[-1].var), substitute(index_range.lower, own))
         value = self.expr(statement.value, own)
         body = Value(converted(value.expr, dtype), value.sources)
+        if statement.combiner is Combiner.SUM and not self.analysed.function.varies:
+            body = with_wide_operands(body, variables(*own.values()), self.widened, self.names.fresh)
         if inside is not None:
             unused = _neutral(statement.combiner, previous, dtype)
             body = Value(

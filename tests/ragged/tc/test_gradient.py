@@ -196,9 +196,21 @@ def test_index_maps_are_inverted():
 @pytest.mark.parametrize(
     ("statement", "shape", "inverse"),
     [
-        ("y(c,h,w) = x(c,h/2,w/2) where h in 0:2*H, w in 0:2*W", (2, 3, 4), "d_y(c, h_2 + 2 * h, w_2 + 2 * w)"),
-        ("y(c,h,w) = x(c,h/2,w/3) where h in 0:2*H-1, w in 0:3*W-1, c in 0:C", (2, 3, 4), "w_2 + 3 * w < 3 * W - 1"),
-        ("y(c,h,w) = x(c,(h+1)/2,w) where h in 0:2*H-1, w in 0:W, c in 0:C", (2, 3, 4), "d_y(c, h_2 + 2 * h - 1, w)"),
+        (
+            "y(c,h,w) = x(c,h/2,w/2) where h in 0:2*H, w in 0:2*W",
+            (2, 3, 4),
+            "d_y(c, h_2 + 2 * h, w_2 + 2 * w)",
+        ),
+        (
+            "y(c,h,w) = x(c,h/2,w/3) where h in 0:2*H-1, w in 0:3*W-1, c in 0:C",
+            (2, 3, 4),
+            "w_2 + 3 * w < 3 * W - 1",
+        ),
+        (
+            "y(c,h,w) = x(c,(h+1)/2,w) where h in 0:2*H-1, w in 0:W, c in 0:C",
+            (2, 3, 4),
+            "d_y(c, h_2 + 2 * h - 1, w)",
+        ),
         ("y(c,h) +=! x(c,h/2,w/2) where h in 0:2*H, w in 0:2*W", (2, 3, 4), "h_2 in 0:2, w_2 in 0:2"),
         ("y(h,w) = x(h/2+w/2,h,w) where h in 0:H, w in 0:W", (9, 4, 5), "h_2 / 2 + w / 2 == h"),
         ("y(c,h,w) = x(c*2+h%2,h/2,w) where h in 0:2*H, w in 0:W, c in 0:C/2", (6, 2, 3), "h_2 in 0:2"),
@@ -212,7 +224,9 @@ def test_quotients_are_inverted(statement, shape, inverse):
     assert inverse in str(gradient)
     given = {"x": x, "d_y": d_y}
     want = [(f(row.reshape(shape)) * d_y).sum() for row in np.eye(x.size)]
-    np.testing.assert_allclose(gradient(*(given[name] for name in gradient.parameters)).reshape(-1), want, atol=1e-12)
+    np.testing.assert_allclose(
+        gradient(*(given[name] for name in gradient.parameters)).reshape(-1), want, atol=1e-12
+    )
 
 
 def test_the_reciprocal_of_a_divisor_of_several_values_is_computed_once():

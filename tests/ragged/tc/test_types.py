@@ -1,7 +1,9 @@
 """Every type: stored in its width, computed in int64, float32 or float64, and wrapped or rounded when stored."""
 
 import math
+import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -342,3 +344,43 @@ def test_large_numbers_that_are_read_index_large_tensors(name):
     function, dtype = tc.define(text).f, np.dtype(name)
     x, t = np.arange(9, dtype=np.int8), np.zeros((8, 16, 128), np.int8)
     assert function(x, np.array([2**30 + 3, 2**30 + 4], dtype), t).tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "int8"])
+def test_operands_of_products_are_converted_once(name):
+    number = "float32" if name == "int8" else ""
+    text = f"c(m,n) +=! {number}(a(m,k)) * {number}(b(k,n))"
+    f = tc.define(f"def f({name}(M,K) a, {name}(K,N) b) -> (c) {{ {text} }}").f
+    loops = f.show("loops")
+    assert "a_wide" in loops and "b_wide" in loops and "unrolled" in loops, "register tiles"
+    rng, kind = np.random.default_rng(0), ml_dtypes.bfloat16 if name == "bfloat16" else name
+    a, b = (rng.integers(-4, 5, shape).astype(kind) for shape in ((9, 20), (20, 33)))
+    np.testing.assert_array_equal(f(a, b).astype(np.float32), a.astype(np.float32) @ b.astype(np.float32))
+    for rest in (
+        "y(m) +=! a(m,k) * b(m,k)",
+        "y(m) +=! a(m,k) * a(0,k)",
+    ):  # what is read once is not converted before
+        once = tc.define(f"def f({name}(M,K) a, {name}(M,K) b) -> (y) {{ {rest} }}").f
+        assert "_wide" not in once.show("loops")
+
+
+@pytest.mark.parametrize("width", [1, 3, 20, 64])
+def test_sums_of_other_values_run_in_vectors_over_columns_of_any_number(width):
+    text = "f(i,d) +=! w(i,j) * (x(j,d) - x(i,d))  g(i,d) max=! w(i,j) > 0.0 ? x(j,d) : -1.0"
+    function = tc.define(f"def h(float(N,N) w, float(N,D) x) -> (f, g) {{ {text} }}").h
+    assert re.search(
+        r"for j in serial\(N\):\n +for d_rest_o in .*\n +for d_rest_i in vectorized", function.show("loops")
+    )
+    rng = np.random.default_rng(0)
+    w, x = (rng.standard_normal(shape, np.float32) for shape in ((17, 17), (17, width)))
+    found = function(w, x)
+    np.testing.assert_allclose(found["f"], w @ x - w.sum(1, keepdims=True) * x, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(found["g"], np.where(w[:, :, None] > 0, x, np.float32(-1)).max(1))
+
+
+def test_a_constant_factor_is_no_operand_of_a_product():
+    text = "y(c,h,w) +=! x(c,2*h+p,2*w+q) * 0.25 where p in 0:2, q in 0:2, h in 0:H/2, w in 0:W/2"
+    f = tc.define(f"def f(float(C,H,W) x) -> (y) {{ {text} }}").f
+    assert "x_packed" not in f.show("loops")
+    x = np.arange(48, dtype=np.float32).reshape(2, 4, 6)
+    np.testing.assert_allclose(f(x), x.reshape(2, 2, 2, 3, 2).mean((2, 4)))

@@ -1,0 +1,97 @@
+"""Operands of products in the type that products are computed in: converted once, not in each product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ragged.api.declare import compute
+from ragged.api.tensors import RaggedTensor
+from ragged.api.values import Value
+from ragged.ir.expr import Binary, Cast, Expr, Load, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.walk import loads, variables
+
+
+def with_wide_operands(
+    value: Value,
+    loops: frozenset[Var],
+    widened: dict[Expr, RaggedTensor],
+    fresh_name: Callable[[str], str],
+) -> Value:
+    """Return a product with both operands read from tensors that hold them converted; any other value as it is.
+
+    That takes both operands to be converted elements of tensors, at indices that are not read from data, and to be read
+    again in other iterations of `loops`. `widened` has the tensors by their elements, and gets those that are made.
+
+    before::
+
+        c(m,n) +=! float32(a(m,k)) * float32(b(k,n))
+
+    after::
+
+        a_wide(m,k) = float32(a(m,k))
+        b_wide(k,n) = float32(b(k,n))
+        c(m,n) +=! a_wide(m,k) * b_wide(k,n)
+    """
+    match value.expr:
+        case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs) if all(
+            _is_converted(each) and not loops <= variables(each) for each in (lhs, rhs)
+        ):
+            sources = dict(value.sources)
+            found = [_read(each, sources, widened, fresh_name) for each in (lhs, rhs)]
+            return Value(replace(value.expr, lhs=found[0], rhs=found[1]), sources)
+        case _:
+            return value
+
+
+def _is_converted(operand: Expr) -> bool:
+    """Return whether an operand is an element of a tensor, not read at data, in another float type."""
+    element = _element(operand)
+    return (
+        isinstance(operand, Cast)
+        and operand.dtype.is_float
+        and element is not None
+        and not any(loads(*element.indices))
+    )
+
+
+def _element(operand: Expr) -> Load | None:
+    while isinstance(operand, Cast):
+        operand = operand.operand
+    return operand if isinstance(operand, Load) else None
+
+
+def _read(
+    operand: Expr,
+    sources: dict[object, object],
+    widened: dict[Expr, RaggedTensor],
+    fresh_name: Callable[[str], str],
+) -> Expr:
+    """Return the element of a tensor of converted elements that an operand is."""
+    element = _element(operand)
+    assert element is not None, "it is one"
+    tensor = sources[element.buffer]
+    assert isinstance(tensor, RaggedTensor)
+
+    def converted(indices: tuple[Expr, ...]) -> Expr:
+        casts, found = [], operand
+        while isinstance(found, Cast):
+            casts.append(found)
+            found = found.operand
+        made: Expr = Load(tensor.buffer, indices, operand.at)
+        for cast in reversed(casts):
+            made = replace(cast, operand=made)
+        return made
+
+    key = converted(tuple(each.extent.expr for each in tensor.dims))
+    if key not in widened:
+
+        def at(*indices: Value) -> Value:
+            return Value(converted(tuple(each.expr for each in indices)), {tensor.buffer: tensor})
+
+        own = fresh_name(f"{tensor.name}_wide")
+        widened[key] = compute(own, tensor.dims, at, operand.dtype.value)
+    wide = widened[key]
+    sources[wide.buffer] = wide
+    return Load(wide.buffer, element.indices, operand.at)
