@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ragged.api.declare import compute
 from ragged.api.tensors import RaggedTensor
-from ragged.api.values import Value
-from ragged.ir.expr import Binary, Cast, Expr, Load, Var
+from ragged.api.values import Value, ValueSource
+from ragged.ir.expr import Binary, Buffer, Cast, Expr, Function, Load, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import loads, variables
 
@@ -64,7 +64,7 @@ def _element(operand: Expr) -> Load | None:
 
 def _read(
     operand: Expr,
-    sources: dict[object, object],
+    sources: dict[Buffer | Function, ValueSource],
     widened: dict[Expr, RaggedTensor],
     fresh_name: Callable[[str], str],
 ) -> Expr:

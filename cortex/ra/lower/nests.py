@@ -190,9 +190,16 @@ class Nests:
         return saved
 
     def accumulate(self, reduction: ra.Reduction, saved: SavedReduction, at: Point) -> Stmt:
-        """Return the nest that reduces for each of the axes; where a guard fails, the identity remains."""
+        """Return the nest that reduces for each of the axes; where a guard fails, the identity remains.
+
+        A guard that is the same for all elements stands around the nest, which so can be tiled.
+        """
         buffer, start = saved.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
+        same = not saved.inner and all(
+            set(saved.axes).isdisjoint(free_axes(condition)) for condition, _ in saved.guards
+        )
+        around = self.translator.guards(saved.guards, at) if same and saved.axes else None
 
         def reduce(at: Point) -> Stmt:
             at = replace(at, inner=at.inner or saved.inner)
@@ -216,10 +223,15 @@ class Nests:
             if saved.inner:
                 has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
                 condition = has_children if condition is None else both(has_children, condition)
-            guarded = loop if condition is None else If(condition, loop)
+            guarded = loop if condition is None or around is not None else If(condition, loop)
             return block(Store(init, buffer, indices, start, reduction.at), guarded)
 
-        return self.loops(saved.axes, at, reduce)
+        def without(at: Point) -> Stmt:
+            label = Label(buffer.name)
+            return Store(label, buffer, self.element(saved.axes, at), start, reduction.at)
+
+        nest = self.loops(saved.axes, at, reduce)
+        return nest if around is None else If(around, nest, self.loops(saved.axes, at, without))
 
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
         """Yield the nests that `expr` reads and that belong inside its loops."""
