@@ -119,13 +119,14 @@ def _call(call: Call, path: Expr | None) -> Iterator[IndexObligation]:
 
 
 def _arguments(call: Call, path: Expr | None) -> Iterator[IndexObligation]:
+    """Yield that a call's arguments lie in the function's domain."""
     values = {param.var: arg for param, arg in zip(call.function.params, call.args, strict=True)}
     extents = tuple(substitute(param.extent, values) for param in call.function.params)
     yield from element(call.function.name, call.args, extents, path)
 
 
 def reads_of_lengths(expr: Expr, loops: Iterable[tuple[Var, Expr]]) -> Iterator[IndexObligation]:
-    """Yield that a call's lengths are read inside of their arrays, but by loops over the same extents, in order."""
+    """Yield that lengths are read inside of their arrays, but for loops' variables with the array's own extents."""
     extents = dict(loops)
     for inner, path in guarded_parts(expr):
         if isinstance(inner, Call) and inner.function.source in (Source.INPUT, Source.EXPRESSION):

@@ -12,7 +12,7 @@ from ragged.ir.walk import mentions, reads_memory, subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
-from ragged.tc.errors import TcError
+from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.intervals import interval_of, truth_of, value_of
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices
@@ -61,6 +61,23 @@ class AnalysedFunction:
         for each in self.checks:
             if each.outcome is Outcome.SIZES and not self._inside(each, sizes):
                 raise outside(self.function, each.statement, each.access, sizes, self.accepted)
+
+    def check_bits(self, scalars: Mapping[Var, int]) -> None:
+        """Refuse scalars of more than 32 bits in indices, conditions and ranges: kernels check what these add up to.
+
+        Raises:
+            TcError: of phase "call".
+        """
+        ranges = (own for each in self.function.statements for own in each.ranges.values())
+        exprs = [bound for own in ranges for bound in (own.lower, own.upper)]
+        exprs += [part for each in self.checks for part in (each.access.index, each.access.condition) if part]
+        for var in variables(*exprs) & scalars.keys():
+            if not -(2**31) <= scalars[var] < 2**31:
+                raise refuse_call(
+                    self.function,
+                    f"is given {var.name} = {scalars[var]}",
+                    because="extents vary with an index, and what indices are made of is from -2^31 to 2^31 - 1 then",
+                )
 
     def _intervals(self, check: AccessCheck, sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
         """Return the values of sizes and of the indices of a statement."""

@@ -78,18 +78,10 @@ def read_numbers(
     """Return a call's arguments with scalars as the kernel reads them, and the values of the integer ones.
 
     Raises:
-        TcError: an argument is missing, or a scalar is no number of its type, or an integer of more than 32 bits: the
-            kernel checks its own arithmetic for such ones alone.
+        TcError: an argument is missing, or a scalar is no number of its type.
     """
     require_given(function, given)
     scalars = scalars_of(function, given)
-    for var, value in scalars.items():
-        if not -(2**31) <= value < 2**31:
-            raise refuse_call(
-                function,
-                f"is given {var.name} = {value}",
-                because="its extents vary with an index, and then integer scalars are numbers of 32 bits",
-            )
     found = {**given, **{name: scalars[var] for name, var in function.scalars.items()}}
     for name, version in function.parameters.items():
         if version.rank == 0 and not is_array(given[name]):
@@ -232,7 +224,7 @@ def out_arrays(
             raise refuse_call(
                 function, f"{what} of {array.dtype}{list(array.shape)}, and it is {dtype}{list(shape)}"
             )
-        repeated = any(n > 1 and not by for n, by in zip(shape, array.strides, strict=True))
+        repeated = array.size and any(n > 1 and not by for n, by in zip(shape, array.strides, strict=True))
         if repeated or not array.flags.writeable:
             raise refuse_call(function, f"{what} that cannot be written")
         for other, (_, own) in found.items():

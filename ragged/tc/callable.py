@@ -147,6 +147,7 @@ class TcCallable:
         if self._function.varies:
             given, scalars = read_numbers(self._function, given)
             self._check_fixed(scalars)
+            self._analysed.check_bits(scalars)
             return self._ready().run_ragged(given, out)
         inputs, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)

@@ -135,7 +135,7 @@ def test_what_the_machine_has_no_room_for():
     with pytest.raises(ScheduleError, match="row_vectors=17 does not fit"):
         loops.ScheduleOptions(row_vectors=17).check(machine)
     with pytest.raises(ScheduleError, match="options: tile=\\(99, 4\\) does not fit in registers"):
-        cortex.compile(MODEL, {}, options=RecursionOptions(tile=(99, 4)))
+        cortex.compile(MODEL, MODEL.init_params(), options=RecursionOptions(tile=(99, 4)))
 
 
 @pytest.mark.parametrize(

@@ -360,6 +360,15 @@ def test_a_text_is_a_string(text):
     ]
 
 
+def test_no_elements_to_write():
+    f = tc.define(
+        "def f(float(N,M) w, float(M,D) x) -> (y) { y(i,d) = y(i,d) * 2  y(i,d) += w(i,j) * x(j,d) }"
+    ).f
+    for n, d in ((0, 5), (3, 0)):
+        out = np.zeros((n, d), np.float32)
+        assert f(np.zeros((n, 2), np.float32), np.zeros((2, d), np.float32), out=out) is out
+
+
 def test_sizes_that_no_memory_has_room_for():
     total = tc.define("def total(float(H,W) x) -> (s) { s +=! x(i,j) }").total
     with pytest.raises(tc.TcError, match="H = 9223372036854775808, and a size is from 0 to"):

@@ -96,8 +96,12 @@ def test_arithmetic_of_scalars_beyond_64_bits():
     g = tc.define(
         "def g(int64 s, float(N,N) L) -> (y) { y(i) +=! i + s < N ? L(i,j) : 0.0 where j in 0:i+1 }"
     ).g
-    with pytest.raises(tc.TcError, match="integer scalars are numbers of 32 bits"):
+    with pytest.raises(tc.TcError, match="what indices are made of is from -2"):
         g(2**63 - 1, square)
+    scaled = tc.define(
+        "def h(int64 s, float(N,N) L) -> (y) { y(i) +=! L(i,j) * float(s) where j in 0:i+1 }"
+    ).h
+    assert scaled(5_000_000_000, square[:2, :2]).tolist() == [5e9, 1e10]
 
 
 def test_a_negative_scalar_that_stays_inside():
