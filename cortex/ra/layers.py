@@ -20,6 +20,7 @@ from cortex.ra.expr import Expr
 from cortex.ra.functions import max_, sum_
 from cortex.ra.shapes import assigned_name, described
 from cortex.ra.tensor import Compute, Indexed, InputTensor, NodeInput, Placeholder
+from ragged.data.read import is_real
 from ragged.errors import Location, ModelError
 
 
@@ -194,7 +195,7 @@ def layer_norm(
     x: Indexed,
     weight: InputTensor | str | None = None,
     bias: InputTensor | None = None,
-    eps: Any = 1e-5,
+    eps: float = 1e-5,
     name: str | None = None,
 ) -> Compute:
     """Return (x - mean) / sqrt(variance + eps) * weight + bias over the last extent, as `torch.nn.LayerNorm`.
@@ -211,7 +212,7 @@ def layer_norm(
     """
     at = Location.capture()
     extent = _features("layer_norm", x, at)
-    if not isinstance(eps, int | float) or not 0 <= eps < math.inf:
+    if not is_real(eps) or not 0 <= eps < math.inf:
         why = "it is added to a variance, of which the root is taken"
         raise ModelError(f"layer_norm: eps={eps!r}", at=at, because=why, fix="1e-5")
     if isinstance(weight, str):

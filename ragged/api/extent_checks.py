@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ragged.analysis.obligations import divisions, reads_of_lengths
+from ragged.analysis.obligations import divisions
 from ragged.api.dims import affine_sizes
 from ragged.api.functions_of import Functions
 from ragged.api.tensors import RaggedTensor, Reduction
@@ -13,7 +13,7 @@ from ragged.ir.expr import Binary, Ref
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import Check, Label, Stmt, block
-from ragged.layout.prelude import nest
+from ragged.layout.prelude import length_checks, nest
 from ragged.passes.insert_checks import check_of
 
 
@@ -25,13 +25,11 @@ def extent_checks(tensor: RaggedTensor, functions: Functions, *, is_result: bool
         extents += [(axis.var, substitute(axis.extent.expr, own)) for axis in tensor.body.axes]
     domain = [(var, functions.expr(extent)) for var, extent in extents]
     found = [functions.stmt(each) for each in (() if is_result else _negative(tensor))]
+    found += length_checks(domain, at=tensor.at)
     for position, (_, extent) in enumerate(extents):
         checks = {each.condition: check_of(each, tensor.at) for each in divisions(extent)}
-        read = reads_of_lengths(domain[position][1], domain[:position])
-        within = {each.condition: check_of(each, tensor.at) for each in read}
-        if checks or within:
-            body = block(*within.values(), functions.stmt(block(*checks.values())))
-            found.append(nest(domain[:position], body))
+        if checks:
+            found.append(nest(domain[:position], functions.stmt(block(*checks.values()))))
     return block(*found)
 
 

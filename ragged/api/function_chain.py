@@ -58,18 +58,18 @@ class FunctionChain:
                     f"save: alternatives[{number}] is no chain of {len(self.functions)} functions",
                     fix="the same functions, compiled for another target",
                 )
-            for function, other in zip(self.functions, chain.functions, strict=True):
-                function.check_alternative(number, other)
         files: dict[int, tuple[int, bytes]] = {}
         numbers: list[int] = []
         params: dict[str, npt.NDArray[Any]] = {}
         for place, function in enumerate(self.functions):
-            shared = id(function._parts.kernel)
+            shared, others = id(function._parts.kernel), [chain.functions[place] for chain in alternatives]
             if shared in files:
+                for number, other in enumerate(others):
+                    function.check_alternative(number, other)
                 params |= {f"{place}.{name}": array for name, array in function._params.items()}
             else:
                 stream = BytesIO()
-                function.save(stream, alternatives=[chain.functions[place] for chain in alternatives])
+                function.save(stream, alternatives=others)
                 files[shared] = len(files), stream.getvalue()
             numbers.append(files[shared][0])
         members = {

@@ -32,6 +32,11 @@ def is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def is_real(value: object) -> bool:
+    """Return whether `value` is an integer or a float of Python or NumPy; a bool is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def is_number(dtype: np.dtype[Any]) -> bool:
     """Return whether elements can be of a dtype: booleans, integers and floats, bfloat16 among them."""
     return dtype.kind in _NUMBERS or dtype == BFLOAT16

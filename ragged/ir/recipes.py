@@ -148,7 +148,7 @@ def _without_subnormals(
 ) -> Operand:
     """Return inside(x), with x limited to the second bound; 0 below the first one.
 
-    A processor takes five times as long for a vector that has a subnormal result, as a mask of a softmax would have it.
+    Processors take many times as long for a vector that has a subnormal result, as a mask of a softmax would have it.
     """
     least, most = map(w.number, bounds)
     small = w.op("fcmp olt", x, least)

@@ -10,7 +10,7 @@ from typing import assert_never
 from ragged.analysis.obligations import reads_of_lengths
 from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO, plus
-from ragged.errors import InternalError
+from ragged.errors import InternalError, Location
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Load, Ref, Role, Source, Var
 from ragged.ir.ops import BinaryOp
@@ -160,11 +160,15 @@ def _fill(table: Table, buffer: Buffer) -> Stmt:
 
 def _within(table: Table) -> Iterator[Stmt]:
     """Yield the checks, in loops, that a table is computed from lengths inside of their arrays."""
-    if isinstance(table, Owners):
-        return
-    domain, value = table.domain, table.volume if isinstance(table, Offsets) else table.value
-    for depth, expr in enumerate((*(extent for _, extent in domain), value)):
-        checks = {each.condition: check_of(each, None) for each in reads_of_lengths(expr, domain[:depth])}
+    if not isinstance(table, Owners):
+        value = table.volume if isinstance(table, Offsets) else table.value
+        yield from length_checks(table.domain, value)
+
+
+def length_checks(domain: Extents, *values: Expr, at: Location | None = None) -> Iterator[Stmt]:
+    """Yield the checks, in loops, that a domain's extents, and values in it, read lengths inside of their arrays."""
+    for depth, expr in enumerate((*(extent for _, extent in domain), *values)):
+        checks = {each.condition: check_of(each, at) for each in reads_of_lengths(expr, domain[:depth])}
         if checks:
             yield nest(domain[:depth], block(*checks.values()))
 

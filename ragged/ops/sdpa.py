@@ -14,7 +14,7 @@ from ragged import Lengths, RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value
-from ragged.data.read import read_array
+from ragged.data.read import is_real, read_array
 from ragged.errors import DataError
 from ragged.ir.dtype import DType
 from ragged.ops.attend import Adjust, Read, Scoring, attention, queries_per_tile
@@ -53,10 +53,6 @@ def _is_window(given: tuple[object, object]) -> bool:
     return _is_pair(given) and all(
         side is None or (type(side) is int and 0 <= side < 2**31) for side in given
     )
-
-
-def _is_number(given: object) -> bool:
-    return isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
 
 
 def scaled_dot_product_attention(
@@ -123,7 +119,7 @@ def scaled_dot_product_attention(
             fix="window=(places before, places after), with None for all of them",
         )
     before, after = pair
-    if scale is not None and not _is_number(scale):
+    if scale is not None and not is_real(scale):
         raise DataError(f"{_WHAT}: scale={scale!r}", because="products are multiplied by it, one number")
     for name in ("bias", "mask"):
         if name in read and read[name].ndim not in (3, 4):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ragged.api.declare import compute
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value, ValueSource
+from ragged.arith.fold import ZERO
 from ragged.ir.expr import Binary, Buffer, Cast, Expr, Function, Load, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import loads, variables
@@ -22,7 +23,7 @@ def with_wide_operands(
     """Return a product with both operands read from tensors that hold them converted; any other value as it is.
 
     That takes both operands to be converted elements of tensors, at indices that are not read from data, and to be read
-    again in other iterations of `loops`. `widened` has the tensors by their elements, and gets those that are made.
+    again in other iterations of `loops`. `widened` has the tensors by first elements, and gets those that are made.
 
     before::
 
@@ -74,24 +75,22 @@ def _read(
     tensor = sources[element.buffer]
     assert isinstance(tensor, RaggedTensor)
 
-    def converted(indices: tuple[Expr, ...]) -> Expr:
-        casts, found = [], operand
-        while isinstance(found, Cast):
-            casts.append(found)
-            found = found.operand
-        made: Expr = Load(tensor.buffer, indices, operand.at)
-        for cast in reversed(casts):
-            made = replace(cast, operand=made)
-        return made
-
-    key = converted(tuple(each.extent.expr for each in tensor.dims))
+    key = _at(operand, (ZERO,) * len(tensor.dims))
     if key not in widened:
 
-        def at(*indices: Value) -> Value:
-            return Value(converted(tuple(each.expr for each in indices)), {tensor.buffer: tensor})
+        def converted(*indices: Value) -> Value:
+            return Value(_at(operand, tuple(each.expr for each in indices)), {tensor.buffer: tensor})
 
         own = fresh_name(f"{tensor.name}_wide")
-        widened[key] = compute(own, tensor.dims, at, operand.dtype.value)
+        widened[key] = compute(own, tensor.dims, converted, operand.dtype.value)
     wide = widened[key]
     sources[wide.buffer] = wide
     return Load(wide.buffer, element.indices, operand.at)
+
+
+def _at(operand: Expr, indices: tuple[Expr, ...]) -> Expr:
+    """Return an operand, a converted element, at other indices."""
+    if isinstance(operand, Cast):
+        return replace(operand, operand=_at(operand.operand, indices))
+    assert isinstance(operand, Load), "it is an element"
+    return replace(operand, indices=indices)

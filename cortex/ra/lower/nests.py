@@ -211,7 +211,8 @@ class Nests:
                 combiner, at = reduction.combiner, reduction.at
                 return block(*before, Reduce(update, buffer, indices, combiner, value, (var,), start, at))
 
-            given, condition = at.given(*saved.guards), self.translator.guards(saved.guards, at)
+            given = at.given(*saved.guards)
+            condition = None if around is not None else self.translator.guards(saved.guards, at)
             if isinstance(reduction, ra.ChildReduce):
                 child = reduction.child
                 loop = self.over_children(child, given, lambda p: step(p.children[child][0], p))
@@ -223,7 +224,7 @@ class Nests:
             if saved.inner:
                 has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
                 condition = has_children if condition is None else both(has_children, condition)
-            guarded = loop if condition is None or around is not None else If(condition, loop)
+            guarded = loop if condition is None else If(condition, loop)
             return block(Store(init, buffer, indices, start, reduction.at), guarded)
 
         def without(at: Point) -> Stmt:
