@@ -168,7 +168,7 @@ class Where(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseReduce(Expression):
-    """`body` combined over 0 <= index < extent, in this order."""
+    """`body` combined over 0 <= index < extent, in this order or in lanes (`ra.sum`)."""
 
     combiner: Combiner
     index: IndexVar

@@ -1,8 +1,8 @@
-"""Contractions in a program: the sums of products that a schedule spends its effort on."""
+"""Contractions in a program: the reductions that a schedule spends its effort on, above all sums of products."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from ragged.ir.walk import mentions, subexpressions
 class Contraction:
     """`out[..., o1, o2] += a * b`, reduced over `axis`: a matrix times a vector or a matrix; or the same of pairs.
 
+    Or any reduction of one load along `vector` and of others that are the same for it, as of `max(W[i, j] + h[j])`.
     `outputs` are the loops around it, outermost first, of constant extents. `vector` is the one of them to vectorize,
     if any: `vector_operand` is contiguous in it, or would be after packing (`packed`: the parameter and its dimension),
     and the other operand does not depend on it. `rows` is the longest other loop that `vector_operand` does not depend
@@ -114,9 +115,7 @@ def _is_invariant(contraction: Contraction, loop: Var) -> bool:
 def _contraction(site: Site, update: Reduce) -> Contraction | None:
     """Return the contraction at a site, or None if it has another form."""
     value = update.value
-    if update.combiner is not Combiner.SUM or len(update.axes) != 1 or not update.buffer.dtype.is_float:
-        return None
-    if not (isinstance(value, Binary) and value.op in (BinaryOp.MUL, BinaryOp.DOT)):
+    if len(update.axes) != 1 or not update.buffer.dtype.is_float:
         return None
     axis, outputs = site.loops[-1], _outputs(site)
     init = _init(site, update)
@@ -124,11 +123,17 @@ def _contraction(site: Site, update: Reduce) -> Contraction | None:
         return None
     if any(output.extent == Const(0) for output in outputs):
         return None
-    lhs, rhs = site.expand(value.lhs), site.expand(value.rhs)
-    if _is_elementwise(lhs, outputs[-1]) and _is_elementwise(rhs, outputs[-1]):
-        return None
-    sides = _sides(lhs, rhs, outputs)
-    if sides.vector is None and not isinstance(axis.extent, Const):
+    factors: tuple[Expr, ...] = ()
+    if (
+        update.combiner is Combiner.SUM
+        and isinstance(value, Binary)
+        and value.op in (BinaryOp.MUL, BinaryOp.DOT)
+    ):
+        factors = site.expand(value.lhs), site.expand(value.rhs)
+        if all(_is_elementwise(each, outputs[-1]) for each in factors):
+            return None
+    sides = _sides(factors or (site.expand(value),), axis, outputs)
+    if sides.vector is None and not (factors and isinstance(axis.extent, Const)):
         return None
     return Contraction(
         init,
@@ -195,22 +200,35 @@ def extent_of(loop: For) -> int:
     return int(loop.extent.value)
 
 
-def _sides(lhs: Expr, rhs: Expr, outputs: tuple[For, ...]) -> _Sides:
+def _sides(operands: Sequence[Expr], axis: For, outputs: tuple[For, ...]) -> _Sides:
     """Return the loop to vectorize, the loop over rows, and the operand to pack or reorder for that."""
     reorderable: tuple[Buffer, int] | None = None
     for loop in reversed(outputs):
-        for operand, other in ((lhs, rhs), (rhs, lhs)):
-            if mentions(other, (loop.var,)) or not isinstance(operand, Load):
-                continue
-            dimension = stepped(operand.indices, loop.var)
-            if dimension is None:
-                continue
-            others = [row for row in outputs if row is not loop and not mentions(operand, (row.var,))]
-            rows = max(others, key=extent_of, default=None)
-            if dimension == operand.buffer.order[-1]:
-                return _Sides(loop, rows, None, operand)
-            if operand.buffer.role in (Role.PARAMETER, Role.BOUND):
-                return _Sides(loop, rows, (operand.buffer, dimension), operand)
-            if dimension:  # dimension 0 is that of rows
-                reorderable = reorderable or (operand.buffer, dimension)
+        operand = _along(operands, loop, axis)
+        dimension = None if operand is None else stepped(operand.indices, loop.var)
+        if operand is None or dimension is None:
+            continue
+        others = [row for row in outputs if row is not loop and not mentions(operand, (row.var,))]
+        rows = max(others, key=extent_of, default=None)
+        if dimension == operand.buffer.order[-1]:
+            return _Sides(loop, rows, None, operand)
+        if operand.buffer.role in (Role.PARAMETER, Role.BOUND):
+            return _Sides(loop, rows, (operand.buffer, dimension), operand)
+        if dimension:  # dimension 0 is that of rows
+            reorderable = reorderable or (operand.buffer, dimension)
     return _Sides(None, outputs[-1], reorderable=reorderable)
+
+
+def _along(operands: Sequence[Expr], loop: For, axis: For) -> Load | None:
+    """Return the one load that changes along a loop, where something else is the same in all of its iterations.
+
+    That is a factor, or a load outside of that one that changes along the axis.
+    """
+    loads = {each for operand in operands for each in subexpressions(operand) if isinstance(each, Load)}
+    moving = [each for each in loads if mentions(each, (loop.var,))]
+    if len(moving) != 1:
+        return None
+    operand = moving[0]
+    is_factor = operand in operands and any(not mentions(each, (loop.var,)) for each in operands)
+    others = loads.difference(subexpressions(operand))
+    return operand if is_factor or any(mentions(each, (axis.var,)) for each in others) else None

@@ -11,7 +11,8 @@ from cortex.ra import expr as ra
 from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
-from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, within
+from cortex.ra.lower.lanes import LANES, is_in_lanes, lane_nests
+from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, own_axes, within
 from cortex.ra.lower.translate import Carrier, ExprLowering, Point
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar
@@ -93,7 +94,7 @@ class Nests:
         if isinstance(first, ChildVar):
             return self.over_children(first, at, lambda inner: self.loops(rest, inner, body))
         var = Var(first.name)
-        return For(var, Const(first.extent), self.loops(rest, at.with_index(first, var), body))
+        return For(var, Const(first.extent), self.loops(rest, at.with_index(first, Ref(var)), body))
 
     def over_children(self, child: ChildVar, at: Point, body: Callable[[Point], Stmt]) -> Stmt:
         """Return the loop over a node's children, in order."""
@@ -201,38 +202,61 @@ class Nests:
         )
         around = self.translator.guards(saved.guards, at) if same and saved.axes else None
 
+        nested = [part for part, _ in self.nested(reduction.body, saved.guards, at.inner or saved.inner)]
+        own = own_axes(saved, nested)
+        shared = tuple(axis for axis in saved.axes if axis not in set(own))
+
+        def start_at(at: Point) -> Stmt:
+            return Store(init, buffer, self.element(saved.axes, at), start, reduction.at)
+
         def reduce(at: Point) -> Stmt:
             at = replace(at, inner=at.inner or saved.inner)
-            indices = self.element(saved.axes, at)
+
+            def update_at(var: Var, inner: Point) -> Stmt:
+                value, combiner = self.translator.expr(reduction.body, inner), reduction.combiner
+                indices = self.element(saved.axes, replace(at, indices=inner.indices))
+                return Reduce(update, buffer, indices, combiner, value, (var,), start, reduction.at)
 
             def step(var: Var, inner: Point) -> Stmt:
                 before = self.before(reduction.body, inner)
-                value = self.translator.expr(reduction.body, inner)
-                combiner, at = reduction.combiner, reduction.at
-                return block(*before, Reduce(update, buffer, indices, combiner, value, (var,), start, at))
+                return block(*before, self.loops(own, inner, lambda point: update_at(var, point)))
 
             given = at.given(*saved.guards)
             condition = None if around is not None else self.translator.guards(saved.guards, at)
-            if isinstance(reduction, ra.ChildReduce):
+            if is_in_lanes(reduction) and not nested:
+                loop = self.in_lanes(reduction, saved, given)
+            elif isinstance(reduction, ra.ChildReduce):
                 child = reduction.child
                 loop = self.over_children(child, given, lambda p: step(p.children[child][0], p))
             elif isinstance(reduction, ra.NodeReduce):
                 loop = self.over_nodes(reduction, given, step)
             else:
                 index, var = reduction.index, Var(reduction.index.name)
-                loop = For(var, Const(index.extent), step(var, given.with_index(index, var)))
+                loop = For(var, Const(index.extent), step(var, given.with_index(index, Ref(var))))
             if saved.inner:
                 has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
                 condition = has_children if condition is None else both(has_children, condition)
             guarded = loop if condition is None else If(condition, loop)
-            return block(Store(init, buffer, indices, start, reduction.at), guarded)
+            return block(self.loops(own, at, start_at), guarded)
 
         def without(at: Point) -> Stmt:
             label = Label(buffer.name)
             return Store(label, buffer, self.element(saved.axes, at), start, reduction.at)
 
-        nest = self.loops(saved.axes, at, reduce)
+        nest = self.loops(shared, at, reduce)
         return nest if around is None else If(around, nest, self.loops(saved.axes, at, without))
+
+    def in_lanes(self, reduction: ra.DenseReduce, saved: SavedReduction, at: Point) -> Stmt:
+        """Return the nests that reduce one element in lanes, which have a buffer of their own."""
+        lane = ra.IndexVar("lane", LANES, dtype=INDEX)
+        axes = (*saved.axes, lane)
+        lanes = self.accumulator(reduction, axes, f"{saved.buffer.name}_lanes")
+        return lane_nests(
+            reduction,
+            (saved.buffer, self.element(saved.axes, at)),
+            lambda place: (lanes, self.element(axes, at.with_index(lane, place))),
+            lambda place: self.translator.expr(reduction.body, at.with_index(reduction.index, place)),
+        )
 
     def before(self, expr: ra.Expr, at: Point) -> Iterator[Stmt]:
         """Yield the nests that `expr` reads and that belong inside its loops."""

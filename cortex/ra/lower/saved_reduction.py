@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cortex.ra import expr as ra
@@ -69,3 +69,14 @@ def free_axes(expr: ra.Expr) -> Iterator[Axis]:
         case _:
             for operand in ra.operands(expr):
                 yield from free_axes(operand)
+
+
+def own_axes(saved: SavedReduction, nested: Sequence[ra.Reduction]) -> tuple[Axis, ...]:
+    """Return the dense axes that neither a guard nor what is `nested` in the reduction's loop depends on.
+
+    Their loops are inside the reduction's, so that this is computed once for all. Where nothing is nested there are
+    none: which loops are innermost is a schedule's choice.
+    """
+    around = [*nested, *(condition for condition, _ in saved.guards)]
+    used = {axis for part in around for axis in free_axes(part)}
+    return tuple(axis for axis in saved.axes if isinstance(axis, ra.IndexVar) and nested and axis not in used)

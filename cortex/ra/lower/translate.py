@@ -42,9 +42,9 @@ class Point:
         """Return the point within a loop over children."""
         return replace(self, children={**self.children, child: (place, node)}, inner=True)
 
-    def with_index(self, index: ra.IndexVar, var: Var) -> Point:
-        """Return the point within a loop over a dense index."""
-        return replace(self, indices={**self.indices, index: Ref(var)})
+    def with_index(self, index: ra.IndexVar, value: Expr) -> Point:
+        """Return the point where a dense index has this value."""
+        return replace(self, indices={**self.indices, index: value})
 
     def given(self, *guards: Guard) -> Point:
         """Return the point in the branches of `where` under these guards."""
