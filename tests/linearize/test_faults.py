@@ -121,6 +121,22 @@ def test_shared_tuples_are_refused_before_memory_is_gone():
     assert MAX_NODES == 2**26
 
 
+def test_nodes_that_are_made_as_they_are_read_are_refused_before_memory_is_gone():
+    read = []
+
+    class Endless:
+        word = 1
+
+        @property
+        def children(self) -> list[Endless]:
+            read.append(self)
+            return [Endless()]
+
+    with pytest.raises(DataError, match="more than 1000 nodes"):
+        linearize(TREE, Endless(), max_nodes=1000)
+    assert len(read) <= 1002
+
+
 def test_more_nodes_than_numbers(golden):
     golden("too_large.numbers.txt", f"{faults.too_large('nodes', faults.MOST_NODES)}\n")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cortex import models, ra
-from cortex.linearize import Node, Vocab
+from cortex.linearize import Forest, Node, Vocab
 from ragged.errors import DataError, ModelError, UserError
 
 N, H = ra.N, 3
@@ -120,3 +120,12 @@ def test_a_vocabulary_is_checked_as_in_compiling():
     reads_none = models.dag_rnn(hidden=4, embed=4)
     with pytest.raises(UserError, match="evaluate: vocab= is given, and the model reads no word"):
         ra.evaluate(reads_none, reads_none.init_params(), "(1 (2 w1) (2 w3))", vocab=vocab)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_forest_with_another_number_of_rows_than_nodes(rows):
+    x = ra.node_input("x", (H,))
+    run = closed(lambda n, i: x[n, i])
+    forest = Forest([0, 1, 1], [1], x=np.zeros((rows, H), np.float32))
+    shown = "1 row" if rows == 1 else "3 rows"
+    assert f"payload `x` has {shown} for 2 nodes" in refusal(lambda: run(forest), DataError)

@@ -92,6 +92,7 @@ class ObjectWalk {
       source_.append(object, true, finishing_, rows_);
       keep(rows_.take(nullptr, 0, std::move(object)), index);
     } else {
+      rows_.require(frames_.size() + 1);
       frames_.push_back({std::move(object), std::move(children.items), 0, static_cast<Py_ssize_t>(pushed), pushed_begin,
                          pending_.size(), index, children.once});
     }

@@ -29,7 +29,7 @@ void Rows::clear() {
 }
 
 void Rows::grow() {
-  if (!fits(1, 0)) fault("too_large", "nodes", limit_);
+  require(1);
   std::size_t rows = std::min(count() + std::max<std::size_t>(count(), 256), static_cast<std::size_t>(limit_));
   heights.reserve(rows - count());
   keys.reserve(rows - count());

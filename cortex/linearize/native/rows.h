@@ -39,7 +39,7 @@ class Rows {
   }
   // The same without the key, which the caller appends.
   std::int32_t finish(const std::int32_t* children, std::size_t width) {
-    if (!fits(1, 0)) fault("too_large", "nodes", limit_);
+    require(1);
     heights.push(width == 0 ? 0 : add_inner(children, width));
     return static_cast<std::int32_t>(count()) - 1;
   }
@@ -67,6 +67,10 @@ class Rows {
   bool fits(std::size_t nodes, std::size_t edges) const {
     auto limit = static_cast<std::size_t>(limit_);
     return count() + nodes <= limit && slots.size() + edges <= limit;
+  }
+  // Refuse more nodes than a batch may have, before memory is taken for so many that are not finished.
+  void require(std::size_t nodes) const {
+    if (!fits(nodes, 0)) fault("too_large", "nodes", limit_);
   }
   void add_height(std::int32_t height) {
     auto h = static_cast<std::size_t>(height);

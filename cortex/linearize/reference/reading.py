@@ -87,5 +87,11 @@ def read_structures(
         plan, check_vocab(vocab), check_names(children), lambda structure, node: None, renamed
     )
     for item in members(data):
-        structures += read_item(item, len(structures), context)[0]
+        read, columns = read_item(item, len(structures), context)
+        nodes = sum(len(each.nodes) for each in read)
+        for name in (payload.name for payload in context.plan.payloads if payload.name in columns):
+            if len(columns[name]) != nodes:
+                place = Place(len(structures), None, "")
+                raise faults.column_length(place, name, len(columns[name]), nodes)
+        structures += read
     return structures
