@@ -22,7 +22,6 @@ from ragged.auto.tile_sizes import (
     vectors_of,
 )
 from ragged.errors import ScheduleError
-from ragged.ir.dtype import DType
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.program import StageKind
 from ragged.ir.rewrite import Forwarding
@@ -287,8 +286,7 @@ def _pack(
     tiles: tuple[tuple[int, int], ...] = ()
     order = (*(place for place in range(last) if place != dimension), dimension)
     extent = buffer.shape[dimension]
-    padded = buffer.dtype is not DType.BFLOAT16X2  # there is no pair of zeros
-    if len(layouts) == 1 and isinstance(extent, Const) and (padded or extent.value % width == 0):
+    if len(layouts) == 1 and isinstance(extent, Const):
         tiles = ((dimension, width),)
         order = (*range(dimension + 1), *range(dimension + 2, last + 1), dimension + 1)
     first = stage is StageKind.BIND

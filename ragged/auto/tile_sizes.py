@@ -54,8 +54,11 @@ def vector_of(contraction: Contraction, machine: Machine) -> tuple[int, bool]:
     whole = next((lanes for lanes in MASKED_LANES if extent <= lanes < most), most)
     narrower = narrowed(most, extent)
     fewer = -(-extent // whole) < num_vectors(extent, narrower)
-    readable = contraction.packed is not None or machine.vector_bytes > _BYTES_WITHOUT_MASKS
-    if fewer and readable and whole in MASKED_LANES and contraction.vector_operand.dtype is DType.FLOAT32:
+    dtype, masked = contraction.vector_operand.dtype, machine.vector_bytes > _BYTES_WITHOUT_MASKS
+    readable = dtype in (DType.FLOAT32, DType.BFLOAT16X2) and (
+        contraction.packed is not None or (masked and dtype is DType.FLOAT32)
+    )
+    if fewer and readable and whole in MASKED_LANES:
         return whole, True
     return narrower, False
 
