@@ -31,6 +31,8 @@ class FunctionChain:
 
     def __init__(self, functions: Sequence[RaggedFunction]) -> None:
         self.functions = tuple(functions)
+        if not self.functions:
+            raise UserError("FunctionChain: there is no function", fix="functions=(encoder_function, ...)")
         self._calls = tuple((function, function.signature.inputs[0].name) for function in self.functions)
 
     def __call__(self, x: object) -> RaggedArray:

@@ -8,7 +8,6 @@ from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
-from ragged.arith.fold import ZERO, modulo
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.program import Program, StageKind
@@ -17,6 +16,8 @@ from ragged.ir.stmt import For, Label, LoopKind, Store
 from ragged.ir.walk import loads, mentions
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fission import fission
+from ragged.transform.loops.partition_loop import partition_loop
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
@@ -45,8 +46,9 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
                 for i_w in vectorized(16):
                     y[d_o * 16 + d_w, i_w] = y_acc[d_w, i_w]
 
-    The last nest is what `transposed_tile` finds. What a primitive refuses is left as it is. Comes before
-    `vectorize_columns`, which leaves such loops alone: what they read is not side by side.
+    The last nest is what `transposed_tile` finds. Rows and columns that fill no square have nests as they were; what a
+    primitive refuses is left as it is. Comes before `vectorize_columns`, which leaves such loops alone: what they read
+    is not side by side.
     """
     side = machine.lanes(4)
     if side not in SIDES:
@@ -57,6 +59,12 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
 
 
 def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store: Label) -> None:
+    extent = loop_of(schedule.program, inner).extent
+    assert isinstance(extent, Const), "that of a turned loop is"
+    if extent.value % side:
+        whole = schedule.apply(partition_loop, inner, Const(extent.value // side * side)).loops[inner][0]
+        outer = schedule.apply(fission, outer, whole).loops[outer][0]
+        inner = whole
     far, row = schedule.apply(split, outer, side, Tail.PEEL).loops[outer][:2]
     blocks, column = schedule.apply(split, inner, side).loops[inner][:2]
     schedule.apply(reorder, (far, blocks, row, column))
@@ -76,7 +84,7 @@ def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL and isinstance(outer := site.stmt, For):
             inner = turned_loop(outer)
-            if inner is not None and _fills(outer.extent, side) and modulo(inner.extent, side) == ZERO:
+            if inner is not None and _fills(outer.extent, side) and _fills(inner.extent, side):
                 assert isinstance(inner.body, Store)
                 yield outer.var, inner.var, inner.body.label
 
@@ -94,7 +102,7 @@ def turned_loop(outer: For) -> For | None:
 
 
 def _fills(rows: Expr, side: int) -> bool:
-    """Return whether there are rows for a square, or may be."""
+    """Return whether there are as many rows or columns as a square has, or may be."""
     return not isinstance(rows, Const) or int(rows.value) >= side
 
 

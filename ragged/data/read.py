@@ -32,7 +32,7 @@ def is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def is_real(value: object) -> bool:
+def is_real(value: object) -> TypeGuard[float]:
     """Return whether `value` is an integer or a float of Python or NumPy; a bool is none."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 

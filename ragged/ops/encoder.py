@@ -15,7 +15,7 @@ from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.multihead import attention_shapes, check_heads, heads_of
-from ragged.ops.operands import as_ragged
+from ragged.ops.operands import as_ragged, count_of, epsilon_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names, prefixed
 
@@ -48,8 +48,8 @@ class TransformerEncoderLayer(Module):
         **compile_args: Unpack[CompileArgs],
     ) -> None:
         super().__init__(Options.of(compile_args))
-        self.hidden, self.heads, self.ff = hidden, check_heads(hidden, heads), ff
-        self.activation, self.norm_first, self.eps = _checked(activation), norm_first, float(eps)
+        self.hidden, self.heads, self.ff = hidden, check_heads(hidden, heads), count_of("ff", ff)
+        self.activation, self.norm_first, self.eps = _checked(activation), norm_first, epsilon_of(eps)
         self.bias, self.causal = bias, causal
 
     @property

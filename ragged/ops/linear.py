@@ -14,7 +14,7 @@ from ragged.ops.blocks import Declare, affine
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
-from ragged.ops.operands import as_ragged, float_type
+from ragged.ops.operands import as_ragged, count_of, float_type
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names
 
@@ -74,7 +74,8 @@ class AffineModule(Module):
         **compile_args: Unpack[CompileArgs],
     ) -> None:
         super().__init__(Options.of(compile_args))
-        self.inner, self.outer, self.bias, self.activation = inner, outer, bias, _checked(activation)
+        self.inner, self.outer = count_of("inner", inner), count_of("outer", outer)
+        self.bias, self.activation = bias, _checked(activation)
 
     @property
     def shapes(self) -> Shapes:

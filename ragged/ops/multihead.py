@@ -18,7 +18,7 @@ from ragged.ops.blocks import affine
 from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
-from ragged.ops.operands import as_ragged
+from ragged.ops.operands import as_ragged, count_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Array, Shapes
 
@@ -52,8 +52,8 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__(Options.of(compile_args))
         self.hidden, self.heads, self.bias, self.causal = hidden, check_heads(hidden, heads), bias, causal
-        self.kdim = hidden if kdim is None else kdim
-        self.vdim = hidden if vdim is None else vdim
+        self.kdim = hidden if kdim is None else count_of("kdim", kdim)
+        self.vdim = hidden if vdim is None else count_of("vdim", vdim)
 
     @property
     def shapes(self) -> Shapes:
@@ -111,7 +111,7 @@ class MultiheadAttention(Module):
 
 def check_heads(hidden: int, heads: int) -> int:
     """Return the number of heads; `ModelError` if it does not divide the number of features."""
-    if heads < 1 or hidden < 1 or hidden % heads:
+    if count_of("hidden", hidden, 1) % count_of("heads", heads, 1):
         raise ModelError(f"{hidden} features are no {heads} heads of one width", at=Location.capture())
     return heads
 

@@ -11,7 +11,7 @@ from ragged.ops.blocks import Declare, normalized
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
-from ragged.ops.operands import as_ragged, float_type, width_of
+from ragged.ops.operands import as_ragged, count_of, epsilon_of, float_type, width_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names
 
@@ -41,7 +41,7 @@ def layer_norm(
     array = as_ragged("ragged.ops.layer_norm: 'x'", x, 3)
     width = width_of("ragged.ops.layer_norm: 'x'", array)
     given = {"norm_weight": weight, "norm_bias": bias}
-    own = width, float(eps), weight is not None, bias is not None
+    own = width, epsilon_of(eps), weight is not None, bias is not None
     dtype = float_type(array)
     function = compiled(
         ("layer_norm", *own, dtype),
@@ -70,7 +70,8 @@ class LayerNorm(Module):
         **compile_args: Unpack[CompileArgs],
     ) -> None:
         super().__init__(Options.of(compile_args))
-        self.features, self.eps, self.affine, self.bias = features, float(eps), affine, affine and bias
+        self.features, self.eps = count_of("features", features), epsilon_of(eps)
+        self.affine, self.bias = affine, affine and bias
 
     @property
     def shapes(self) -> Shapes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,8 +12,8 @@ import ragged
 from ragged import Lengths, RaggedArray
 from ragged.api.dims import RaggedDim
 from ragged.api.tensors import DimLike
-from ragged.data.read import is_integer
-from ragged.errors import DataError
+from ragged.data.read import is_integer, is_real
+from ragged.errors import DataError, Location, ModelError
 
 Extent: TypeAlias = int | tuple[int, ...] | None
 """Of a dimension: a number, the outer dimensions that it varies over, or None for the batch, of any size."""
@@ -113,6 +114,29 @@ def axis_of(what: str, axis: object, form: Form) -> int:
 def without(dims: Sequence[DimLike], place: int) -> list[DimLike]:
     """Return dimensions less one."""
     return [each for k, each in enumerate(dims) if k != place]
+
+
+def count_of(what: str, value: object, least: int = 0) -> int:
+    """Return a number of features, heads or layers; `ModelError` if it is none, or less than `least`."""
+    if not is_integer(value) or value < least:
+        raise ModelError(
+            f"{what}={value!r}",
+            at=Location.capture(),
+            because=f"it is how many there are, an integer from {least} up",
+        )
+    return int(value)
+
+
+def epsilon_of(value: object) -> float:
+    """Return what is added to a variance; `ModelError` if it is negative or no number."""
+    if not is_real(value) or not 0 <= value < math.inf:
+        raise ModelError(
+            f"eps={value!r}",
+            at=Location.capture(),
+            because="it is added to a variance, of which the root is taken",
+            fix="eps=1e-5",
+        )
+    return float(value)
 
 
 def width_of(what: str, x: RaggedArray) -> int:

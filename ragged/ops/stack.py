@@ -14,6 +14,7 @@ from ragged.ops.bert import bert_state
 from ragged.ops.compiled import CompileArgs
 from ragged.ops.encoder import TransformerEncoderLayer
 from ragged.ops.norm import LayerNorm
+from ragged.ops.operands import count_of
 from ragged.ops.state import Array, Shapes, below, prefixed, read_state
 
 
@@ -56,7 +57,7 @@ class TransformerEncoder:
                 causal=causal,
                 **compile_args,
             )
-            for _ in range(layers)
+            for _ in range(count_of("layers", layers, 1))
         )
         self.norm = LayerNorm(hidden, eps, bias=bias, **compile_args) if norm else None
 

@@ -19,6 +19,8 @@ from ragged.prove.terms import Term, Translator, combined
 
 _ROUNDS = 3
 _SMALL = (1, 2, 4, 8)
+_MOST_MS = 3_000
+"""Milliseconds after which the solver gives up: its effort is not counted in all that it does with products."""
 
 
 @dataclass(slots=True)
@@ -45,8 +47,7 @@ class Query:
 
     def alone(self, effort: int) -> Proof | None:
         """Prove the goal without any fact, if so little does: most goals are about places of one tile."""
-        solver = z3.SimpleSolver(ctx=self.to.context)
-        solver.set("rlimit", effort)
+        solver = self._limited(effort)
         solver.add(*self.asserted)
         return Proof(frozenset()) if solver.check() == z3.unsat else None
 
@@ -76,8 +77,7 @@ class Query:
         about = self.question.about
         alone = relevant(self.question.goal, about.loops, about.lets, ())
         own = {var for var, _ in (*alone.loops, *alone.lets)}
-        solver = z3.SimpleSolver(ctx=self.to.context)
-        solver.set("rlimit", effort)
+        solver = self._limited(effort)
         solver.add(*(term for fact, instance in self.axioms.items() if fact in facts for term in instance))
         solver.add(*(term for var, term in self.place if var in own), self.refuted, *self.to.known)
         further = z3.Bool("further", self.to.context)
@@ -91,10 +91,16 @@ class Query:
             return None
         return tuple(k for k, use in enumerate(uses) if use.get_id() in core)
 
-    def _solver(self, effort: int) -> tuple[Any, dict[Fact, Term]]:
-        """Return a solver, and for each fact that says something the Boolean that makes it hold."""
+    def _limited(self, effort: int) -> Any:
+        """Return a solver that gives up after so much effort."""
         solver = z3.SimpleSolver(ctx=self.to.context)
         solver.set("rlimit", effort)
+        solver.set("timeout", _MOST_MS)
+        return solver
+
+    def _solver(self, effort: int) -> tuple[Any, dict[Fact, Term]]:
+        """Return a solver, and for each fact that says something the Boolean that makes it hold."""
+        solver = self._limited(effort)
         solver.add(*self.asserted)
         uses = {}
         for number, fact in enumerate(fact for fact, instance in self.axioms.items() if instance):

@@ -139,20 +139,23 @@ def test_masked_loads_where_the_processor_has_them():
     np.testing.assert_allclose(given["P"], w @ m, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16x2"])
-def test_other_types_have_narrower_vectors(dtype):
+def test_other_types_have_narrower_vectors():
     text = (
         GATES.format(gates=2, rows=3, columns=75)
         .replace("float32", "float64")
         .replace("= 0.0", "= const(0.0, float64)")
     )
-    if dtype == "bfloat16x2":
-        text = GATES.format(gates=2, rows=3, columns=75)
-        text = text.replace("U: parameter(float32", "U: parameter(bfloat16x2")
-        text = text.replace("x: payload(float32", "x: payload(bfloat16x2")
-        text = text.replace("U[g, i, k] * x[n, r, k]", "dot(U[g, i, k], x[n, r, k])")
     printed = to_text(tiled(text, WIDE).program)
     assert "vectorized(8)" in printed and "vectorized(min(" not in printed
+
+
+def test_pairs_are_packed_in_whole_vectors():
+    text = GATES.format(gates=2, rows=3, columns=75)
+    text = text.replace("U: parameter(float32", "U: parameter(bfloat16x2")
+    text = text.replace("x: payload(float32", "x: payload(bfloat16x2")
+    text = text.replace("U[g, i, k] * x[n, r, k]", "dot(U[g, i, k], x[n, r, k])")
+    printed = to_text(tiled(text, WIDE).program)
+    assert "vectorized(min(" in printed and "U_packed: bound(bfloat16x2" in printed
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 5), (3, 8), (4, 4), (4, 9), (6, 16), (8, 33)])
@@ -262,6 +265,23 @@ def test_what_is_found():
 
 
 def test_what_is_no_product_is_left_alone():
-    text = matvec(hidden=6, out=8).replace("U[i, j] * v[n, j]", "max(U[i, j], v[n, j])")
-    assert list(contractions(parse(text))) == []
-    assert tiled(text).log() == ""
+    for term in ("abs(U[i, j])", "max(v[n, j], 0.5)"):
+        text = matvec(hidden=6, out=8).replace("U[i, j] * v[n, j]", term)
+        assert list(contractions(parse(text))) == []
+        assert tiled(text).log() == ""
+
+
+@pytest.mark.parametrize("out", [7, 33, 75])
+@pytest.mark.parametrize("kind", ["max", "sum"])
+@pytest.mark.parametrize("term", ["U[i, j] + v[n, j]", "abs(U[i, j] - v[n, j])", "exp(U[i, j] - v[n, j])"])
+def test_another_reduction_of_a_matrix_and_a_vector(term, kind, out):
+    text = matvec(hidden=3, out=out)
+    line = next(each for each in text.splitlines() if "U[i, j] * v[n, j]" in each)
+    start = next(each for each in text.splitlines() if each.strip() == "t[i] = 0.0" or "= 0.0" in each)
+    new = line.split("+=")[0] + f"= reduce({kind}, {term})"
+    text = text.replace(line, new)
+    if kind == "max":
+        text = text.replace(start, start.replace("0.0", "-inf"))
+    sizes, arrays = matvec_data(3, seed=out, hidden=3, out=out)
+    assert "U_packed" in to_text(tiled(text, WIDE).program)
+    check_same_bits(text, sizes, arrays, "y", WIDE)

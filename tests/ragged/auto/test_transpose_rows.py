@@ -39,13 +39,14 @@ def transposes(text):
 
 
 @pytest.mark.parametrize("count", [1, 7, 40])
+@pytest.mark.parametrize("columns", [32, 20, 37])
 @pytest.mark.parametrize("width", [16, 64, 70])
-def test_what_is_scheduled_computes_the_same(width, count):
-    done = scheduled(width=width).program
+def test_what_is_scheduled_computes_the_same(width, columns, count):
+    done = scheduled(width=width, columns=columns).program
     assert transposes(to_text(done))
     x = np.random.default_rng(0).standard_normal((count, width), np.float32)
     got = check_both(done, count=count, x=x)["y"]
-    rows = x[np.minimum(np.arange(32), count - 1)] * np.float32(0.125)
+    rows = x[np.minimum(np.arange(columns), count - 1)] * np.float32(0.125)
     np.testing.assert_array_equal(got, rows.T)
 
 
@@ -53,7 +54,7 @@ def test_what_is_scheduled_computes_the_same(width, count):
     ("value", "width", "columns"),
     [
         (ROW, 4, 32),  # no row fills a vector
-        (ROW, 64, 20),  # columns are no whole vectors
+        (ROW, 64, 3),  # no column does
         ("x[0, d] * 2.0", 64, 32),  # nothing is turned: all columns are the same
         ("x[min(d, count - 1), w]", 64, 64),  # it is read as it is stored
         (f"{ROW} + x[min(d, count - 1), w]", 64, 64),  # some of it is

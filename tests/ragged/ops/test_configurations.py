@@ -9,7 +9,7 @@ import pytest
 
 import ragged
 from ragged import ops
-from ragged.errors import DataError, ModelError
+from ragged.errors import DataError, ModelError, UserError
 from ragged.ops import compiled as kept
 from tests.ragged.ops.batches import matrices, normal, rows, weights
 
@@ -148,6 +148,18 @@ REFUSED = {
 MODELS = {
     "activation 'tanh' is none of": lambda: ops.Linear(3, 4, activation="tanh"),
     "10 features are no 4 heads of one width": lambda: ops.TransformerEncoderLayer(10, 4, 3),
+    "heads=0": lambda: ops.MultiheadAttention(8, 0),
+    "hidden=8.0": lambda: ops.MultiheadAttention(8.0, 2),
+    "ff=-3": lambda: ops.TransformerEncoderLayer(4, 2, -3),
+    "kdim=-1": lambda: ops.MultiheadAttention(4, 2, kdim=-1),
+    "inner=4.0": lambda: ops.Linear(4.0, 3),
+    "outer=-1": lambda: ops.Dense(4, -1),
+    "features='a'": lambda: ops.LayerNorm("a"),
+    "layers=0\n(.|\n)*an integer from 1 up": lambda: ops.TransformerEncoder(4, 2, 8, 0),
+    "layers=1.5": lambda: ops.TransformerEncoder(4, 2, 8, 1.5),
+    "eps='a'\n(.|\n)*of which the root is taken": lambda: ops.layer_norm(X, eps="a"),
+    "eps=-1.0": lambda: ops.LayerNorm(4, -1.0),
+    "eps=nan": lambda: ops.TransformerEncoderLayer(4, 2, 8, eps=float("nan")),
     "they are not one array": lambda: ops.MultiheadAttention(8, 1, kdim=3)._of("self"),
     "values without keys": lambda: ops.MultiheadAttention(8, 1)(X, None, X),
 }
@@ -163,3 +175,8 @@ def test_what_is_refused(message):
 def test_which_layers_are_refused(message):
     with pytest.raises(ModelError, match=message):
         MODELS[message]()
+
+
+def test_a_chain_of_no_functions():
+    with pytest.raises(UserError, match="FunctionChain: there is no function"):
+        ragged.FunctionChain(())
