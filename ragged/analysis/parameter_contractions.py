@@ -11,8 +11,17 @@ from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import StageKind
 from ragged.ir.sites import Branch, Site
-from ragged.ir.stmt import For, Label, Reduce, Stmt
+from ragged.ir.stmt import Block, For, Label, Reduce, Stmt, Store
 from ragged.ir.walk import loads, mentions, written
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLoop:
+    """A loop over a dimension of a parameter, and over a dimension `place` of what a sum adds to."""
+
+    loop: For
+    dimension: int
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +48,34 @@ class ParameterSum:
         assert isinstance(self.axis.extent, Const)
         return int(self.axis.extent.value)
 
-    @property
-    def half(self) -> Const:
-        """How many pairs they are, the last one of a product and zero if need be."""
-        return Const(-(-self.extent // 2))
+    def half(self, multiple: int = 1) -> Const:
+        """How many pairs they are, up to a multiple; the last ones of a product and zero, or of zeros, if need be."""
+        return Const(-(-self.extent // (2 * multiple)) * multiple)
+
+    def columns(self) -> ColumnLoop | None:
+        """Return the innermost of `outputs`, if it goes over all of a dimension of the parameter and of a workspace.
+
+        None also where it computes something else than the sum.
+        """
+        loop, target = self.outputs[-1], self.update.buffer
+        index = Ref(loop.var)
+        own = [d for d, each in enumerate(self.weight.indices) if each == index]
+        places = [d for d, each in enumerate(self.update.indices) if each == index]
+        if (
+            len(own) != 1
+            or len(places) != 1
+            or target.role is not Role.WORKSPACE
+            or mentions(self.other, (loop.var,))
+        ):
+            return None
+        whole = loop.extent == self.weight.buffer.shape[own[0]] == target.shape[places[0]]
+        match loop.body:
+            case Block(body=(Store(buffer=buffer), For(var=axis))) if (
+                axis is self.axis.var and buffer is target
+            ):
+                return ColumnLoop(loop, own[0], places[0]) if whole else None
+            case _:
+                return None
 
     @property
     def body(self) -> Stmt:

@@ -22,8 +22,11 @@ class PairProductsBf16:
     """A pass that rounds the factors of all sums of products with a parameter; its notes are the log.
 
     What `pair_products` refuses stays in float32, with a note; a program of which all products do is refused. Comes
-    before the schedule, for which sums of pairs are products too.
+    before the schedule, for which sums of pairs are products too. Pairs and columns are as many as a matrix unit takes
+    at once, up to a `multiple`; 1 without one.
     """
+
+    multiple: int = 1
 
     @property
     def __name__(self) -> str:
@@ -53,7 +56,8 @@ class PairProductsBf16:
                 fix="precision='float32'; numbers as the extents of parameters, and sums over one axis, can be rounded",
             )
         if legal:
-            schedule.apply(pair_products, tuple(legal))
+            further = () if self.multiple == 1 else (self.multiple,)
+            schedule.apply(pair_products, tuple(legal), *further)
         notes = [f"# in float32: {update.name}: {because}" for update, because in kept.items()]
         return Rewritten(schedule.checked(), schedule.forwarding, (*notes, *schedule.log().splitlines()))
 

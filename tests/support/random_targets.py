@@ -50,11 +50,11 @@ def _has_team(d: Places) -> bool:
 
 
 def paired(d: Places, attempt: Attempt) -> Asked:
-    """Draw sums of products with a parameter: all, or some; now and then any statement."""
+    """Draw sums of products with a parameter: all, or some; now and then any statement; and how many fill a tile."""
     legal = [label for label in _sums(d) if _may_be_paired(d, label)]
     if not legal or d.chance(1):
         return Asked(((d.label(),),))
-    return Asked((tuple(legal) if d.chance(5) else (d.pick(legal),),))
+    return Asked((tuple(legal) if d.chance(5) else (d.pick(legal),), d.pick((1, 1, 2, 3))))
 
 
 def _sums(d: Places) -> list[Label]:

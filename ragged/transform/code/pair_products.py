@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.buffers import appended
 from ragged.analysis.dependence import storage
-from ragged.analysis.parameter_contractions import ParameterSum, reads, sum_at
+from ragged.analysis.matrix_nests import TILES
+from ragged.analysis.parameter_contractions import ColumnLoop, ParameterSum, reads, sum_at
 from ragged.arith.affine import affine
 from ragged.arith.fold import plus, times
+from ragged.ir.build import zero
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
@@ -22,7 +24,7 @@ from ragged.ir.walk import loads, mentions, written
 _ZERO = Const(0.0, DType.FLOAT32)
 
 
-def pair_products(program: Program, updates: Sequence[Label]) -> Rewritten:
+def pair_products(program: Program, updates: Sequence[Label], multiple: int = 1) -> Rewritten:
     """Round both factors of sums of products with a parameter to bfloat16, and sum the products up two at a time.
 
     before::
@@ -60,6 +62,10 @@ def pair_products(program: Program, updates: Sequence[Label]) -> Rewritten:
     and in their order. Of an odd number of products the last one is paired with zero. Products of the same thing, one
     after another in the text, share its pairs.
 
+    For a matrix unit that takes a `multiple` of them at once, the last pairs are of zeros. The columns of a parameter,
+    if they are all summed for one workspace, are whole tiles of so many in it too, the last ones sums of zeros: an even
+    number of tiles from five on, and from thirteen on four by four, so that slices of them can be equal.
+
     Raises:
         ScheduleError: a label is of no sum of products in the kernel over one loop of constant extent, or of one that
             is not of float32; something else stands in that loop; neither factor is an element of a parameter that the
@@ -67,14 +73,15 @@ def pair_products(program: Program, updates: Sequence[Label]) -> Rewritten:
     """
     wanted = set(updates)
     found = [site for site in sites(program) if getattr(site.stmt, "label", None) in wanted]
-    rewriter = _Pairs(taken={buffer.name for buffer in program.buffers})
+    rewriter = _Pairs(taken={buffer.name for buffer in program.buffers}, multiple=multiple)
     for site in found:
         rewriter.add(sum_at(site))
     stages = tuple(
         replace(stage, body=rewriter.stmt(stage.body)) if stage.kind is StageKind.KERNEL else stage
         for stage in program.stages
     )
-    new = replace(program, buffers=(*program.buffers, *rewriter.made), stages=stages)
+    buffers = [rewriter.wider.get(buffer, buffer) for buffer in program.buffers]
+    new = replace(program, buffers=(*buffers, *rewriter.made), stages=stages)
     for fill in rewriter.fills:
         new = appended(new, StageKind.BIND, fill)
     return rewriter.finish(program, new)
@@ -104,9 +111,12 @@ class _Pairs(Rewriter):
     """Puts sums of pairs in place of sums, and what makes the pairs before them."""
 
     taken: set[str] = field(kw_only=True)
+    multiple: int = field(kw_only=True)
     made: list[Buffer] = field(default_factory=list)
     fills: list[Stmt] = field(default_factory=list)
-    tables: dict[tuple[Buffer, int, int, int], Buffer] = field(default_factory=dict)
+    tables: dict[tuple[Buffer, int, int, int, int | None], Buffer] = field(default_factory=dict)
+    wider: dict[Buffer, Buffer] = field(default_factory=dict)
+    columns: set[Var] = field(default_factory=set)
     rows: list[_PairedRows] = field(default_factory=list)
     before: dict[Var, list[Stmt]] = field(default_factory=dict)
     sums: dict[Label, tuple[ParameterSum, Buffer, Load]] = field(default_factory=dict)
@@ -114,13 +124,31 @@ class _Pairs(Rewriter):
 
     def add(self, sum: ParameterSum) -> None:
         """Note a sum that is to be of pairs, in the order of the text."""
-        self.sums[sum.update.label] = (sum, self._table(sum), self._row(sum))
+        columns = sum.columns() if self.multiple > 1 else None
+        self.sums[sum.update.label] = (sum, self._table(sum, columns), self._row(sum))
+        if columns is not None and columns.loop.var not in self.columns:
+            self.columns.add(columns.loop.var)
+            target = sum.update.buffer
+            shape = tuple(self._whole(e) if d == columns.place else e for d, e in enumerate(target.shape))
+            self.wider[target] = replace(target, shape=shape)
 
-    def _table(self, sum: ParameterSum) -> Buffer:
+    def _whole(self, extent: Expr) -> Const:
+        """Return how many columns are whole tiles, of which a few make slices that are equal."""
+        assert isinstance(extent, Const)
+        tiles = -(-int(extent.value) // self.multiple)
+        step = 1 if tiles <= TILES else 2 if tiles <= 3 * TILES else TILES
+        return Const(-(-tiles // step) * step * self.multiple)
+
+    def _table(self, sum: ParameterSum, columns: ColumnLoop | None) -> Buffer:
         parameter, along = sum.weight.buffer, sum.along
-        key = (parameter, along, sum.first, sum.extent)
+        across = None if columns is None else columns.dimension
+        key = (parameter, along, sum.first, sum.extent, across)
         if key not in self.tables:
-            shape = tuple(sum.half if d == along else extent for d, extent in enumerate(parameter.shape))
+            half = sum.half(self.multiple)
+            shape = tuple(
+                half if d == along else self._whole(extent) if d == across else extent
+                for d, extent in enumerate(parameter.shape)
+            )
             dims = tuple(None if d == along else dim for d, dim in enumerate(parameter.dims))
             table = self._new(f"{parameter.name}_pairs", shape, Role.BOUND, dims)
             loops = [Var(f"{parameter.name}_{d}") for d in range(len(shape))]
@@ -129,7 +157,10 @@ class _Pairs(Rewriter):
                 own = plus(place, Const(sum.first))
                 return Load(parameter, tuple(own if d == along else Ref(v) for d, v in enumerate(loops)))
 
-            value = _paired(Ref(loops[along]), sum.extent, element)
+            value = _paired(Ref(loops[along]), sum.extent, element, half)
+            if across is not None and shape[across] != parameter.shape[across]:
+                there = Binary(BinaryOp.LT, Ref(loops[across]), parameter.shape[across])
+                value = Select(there, value, zero(DType.BFLOAT16X2))
             fill: Stmt = Store(Label(table.name), table, tuple(map(Ref, loops)), value)
             for loop, extent in zip(reversed(loops), reversed(shape), strict=True):
                 fill = For(loop, extent, fill)
@@ -150,7 +181,7 @@ class _Pairs(Rewriter):
         known = next((rows for rows in self.rows if rows.serves(of, prefix, body, root)), None)
         if known is None:
             target = sum.update.buffer
-            extents = (sum.half if loop is sum.axis else loop.extent for loop in over)
+            extents = (sum.half(self.multiple) if loop is sum.axis else loop.extent for loop in over)
             rows = [
                 (target.shape[d], target.dims[d]) if looked_up is None else (looked_up.extent, looked_up.dim)
                 for d, looked_up in zip(kept, by, strict=True)
@@ -169,11 +200,12 @@ class _Pairs(Rewriter):
         copies = {loop.var: Var(loop.var.name) for loop in over}
         own: Mapping[Var, Expr] = {var: Ref(copy) for var, copy in copies.items() if var is not sum.axis.var}
         other, place = substitute(sum.other, own), copies[sum.axis.var]
-        value = _paired(Ref(place), sum.extent, lambda index: substitute(other, {sum.axis.var: index}))
+        half = sum.half(self.multiple)
+        value = _paired(Ref(place), sum.extent, lambda index: substitute(other, {sum.axis.var: index}), half)
         indices = (*rows.prefix, *map(Ref, copies.values()))
         nest: Stmt = Store(Label(rows.buffer.name), rows.buffer, indices, value)
         for loop in reversed(over):
-            extent = sum.half if loop is sum.axis else loop.extent
+            extent = half if loop is sum.axis else loop.extent
             nest = replace(loop, var=copies[loop.var], extent=extent, body=nest)
         return nest
 
@@ -191,7 +223,7 @@ class _Pairs(Rewriter):
     def stmt(self, stmt: Stmt) -> Stmt:
         match stmt:
             case For(var=var) if var in self.before:
-                return block(*self.before[var], self._within(stmt))
+                return block(*map(self.stmt, self.before[var]), self._within(stmt))
             case For():
                 return self._within(stmt)
             case Reduce(label=label) if label in self.sums:
@@ -201,15 +233,24 @@ class _Pairs(Rewriter):
                 )
                 weight = Load(table, tuple(places), sum.weight.at)
                 factors = (weight, row) if sum.lhs else (row, weight)
-                return replace(stmt, value=Binary(BinaryOp.DOT, *factors, getattr(stmt.value, "at", None)))
+                value = Binary(BinaryOp.DOT, *factors, getattr(stmt.value, "at", None))
+                return super().stmt(replace(stmt, value=value))
             case _:
                 return super().stmt(stmt)
 
     def _within(self, loop: For) -> Stmt:
         new, inner = super().stmt(loop), loop.body
         if isinstance(inner, Reduce) and inner.label in self.sums and isinstance(new, For):
-            return replace(new, extent=self.sums[inner.label][0].half)
-        return new
+            return replace(new, extent=self.sums[inner.label][0].half(self.multiple))
+        return (
+            replace(new, extent=self._whole(loop.extent))
+            if loop.var in self.columns and isinstance(new, For)
+            else new
+        )
+
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        own, inner = super().access(buffer, indices)
+        return self.wider.get(own, own), inner
 
 
 def _looked_up_by(sum: ParameterSum, index: Expr) -> For | None:
@@ -222,10 +263,13 @@ def _looked_up_by(sum: ParameterSum, index: Expr) -> For | None:
             return None
 
 
-def _paired(place: Expr, extent: int, element: Callable[[Expr], Expr]) -> Expr:
-    """Return the pair of the elements `2 * place` and the next one, which is zero beyond the end."""
+def _paired(place: Expr, extent: int, element: Callable[[Expr], Expr], half: Const) -> Expr:
+    """Return the pair of the elements `2 * place` and the next one, of `half` pairs; beyond the end they are zero."""
+
+    def within(index: Expr, last: int) -> Expr:
+        value = element(index)
+        return value if last < extent else Select(Binary(BinaryOp.LT, index, Const(extent)), value, _ZERO)
+
     first, second = times(place, Const(2)), plus(times(place, Const(2)), Const(1))
-    last = element(second)
-    if extent % 2:
-        last = Select(Binary(BinaryOp.LT, second, Const(extent)), last, _ZERO)
-    return Binary(BinaryOp.PAIR, element(first), last)
+    most = 2 * int(half.value)
+    return Binary(BinaryOp.PAIR, within(first, most - 2), within(second, most - 1))

@@ -98,6 +98,33 @@ def test_factors_are_rounded_and_sums_are_not(width):
     assert not np.allclose(interpret(program, sizes, arrays)["y"], got, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("multiple", [1, 2, 4])
+@pytest.mark.parametrize("width", [1, 6, 16, 33])
+def test_whole_tiles_of_pairs_and_columns_change_no_bit(width, multiple):
+    program = parse(CELL.format(width=width))
+    plain = pair_products(program, labels(program)).program
+    new = valid(pair_products, program, labels(program), multiple).program
+    pairs, columns = -(-width // (2 * multiple)) * multiple, {1: 5, 2: 6, 4: 8}[multiple]
+    assert all(f"{name}_pairs: bound(bfloat16x2[{columns}, {pairs}])" in str(new) for name in "WU")
+    sizes, arrays = cell_data(width)
+    np.testing.assert_array_equal(interpret(new, sizes, arrays)["y"], interpret(plain, sizes, arrays)["y"])
+
+
+def test_columns_of_a_result_or_of_several_dimensions_are_as_many_as_they_were():
+    program = parse(MATRICES)
+    new = valid(pair_products, program, labels(program, ("y",)), 4).program
+    assert "W_pairs: bound(bfloat16x2[4, 4])" in str(new) and "y: output(float32[count, 4, 3])" in str(new)
+
+
+@pytest.mark.parametrize(("columns", "whole"), [(7, 8), (9, 12), (17, 24), (26, 32), (33, 40), (51, 64)])
+def test_how_many_columns_are_whole_tiles(columns, whole):
+    program = parse(CELL.replace("5", str(columns)).format(width=8))
+    new = pair_products(program, labels(program), 4).program
+    assert f"W_pairs: bound(bfloat16x2[{whole}, 4])" in str(
+        new
+    ) and f"a: workspace(float32[count, {whole}])" in str(new)
+
+
 @pytest.mark.parametrize("width", [5, 6, 33])
 def test_machine_code_is_the_interpreter(width):
     program = parse(CELL.format(width=width))
