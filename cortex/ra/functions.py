@@ -98,8 +98,8 @@ def max_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
 def sum_children(node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:
     """Return the sum of `function(k)` over the children k of the node, in order; 0 at a leaf.
 
-    The sum is one float32 number, to which terms are added one after another: of n equal terms, up to n * 6e-8 of it is
-    lost, a hundredth of a percent of ten thousand.
+    The sum is one float32 number, to which terms are added one after another: of n terms of one size, up to n * 2**-24
+    of it is lost.
 
     Example:
         >>> hs = compute((N, H), lambda n, i: sum_children(n, lambda k: h_ph[k, i]))
