@@ -17,6 +17,7 @@ from cortex.ra.expr import (
     IsLeaf,
     NumChildren,
     Read,
+    UnaryExpr,
     Where,
     operands,
 )
@@ -24,15 +25,16 @@ from cortex.ra.node import ChildVar, NodeVar
 from cortex.ra.rewrite.rebuild import with_operands
 from cortex.ra.tensor import Compute
 from cortex.ra.walk import subexpressions
+from ragged.ir.ops import UnaryOp
 
 
 def apart(body: Expr, node: NodeVar, indices: Sequence[IndexVar], name: str) -> Expr:
     """Return the body of a compute in which dense reductions of a child are read from computes (N, K, ...) or (N, ...).
 
     Those that a condition guards stay where they are, as do those that look something up, since the computes are of all
-    children of all nodes.
+    children of all nodes. Whether the node is a leaf guards none: it has no children then.
     """
-    if isinstance(body, Where):
+    if isinstance(body, Where) and not _is_about_leaf(body.condition, node):
         return body
     if isinstance(body, ChildReduce) and body.child.node is node:
         return with_operands(body, (_of_child(body.body, body.child, node, indices, name),))
@@ -73,6 +75,17 @@ def _read(expr: DenseReduce, child: ChildVar, node: NodeVar, indices: Sequence[I
         return Read(tensor, (node, child, *free), dtype=expr.dtype, at=expr.at)
     tensor = Compute(label, (N, *extents), expr.dtype, node, None, free, expr, calls=expr.calls, at=expr.at)
     return Read(tensor, (node, *free), dtype=expr.dtype, at=expr.at)
+
+
+def _is_about_leaf(condition: Expr, node: NodeVar) -> bool:
+    """Return whether a condition is that the node is a leaf, or that it is none."""
+    match condition:
+        case IsLeaf(node=about):
+            return about is node
+        case UnaryExpr(op=UnaryOp.NOT, operand=inner):
+            return _is_about_leaf(inner, node)
+        case _:
+            return False
 
 
 def _is_of(expr: Expr, child: ChildVar) -> bool:

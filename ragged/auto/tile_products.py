@@ -183,8 +183,14 @@ def _split_once(
         at = outer
         for output in reversed(contraction.outputs[: contraction.outputs.index(loop)]):
             at = schedule.apply(fission, output.var, at).loops[output.var][0]
-    own = extent if short and few else width
+    own = extent if (short and few) or (extent % width and _is_slice(contraction, extent)) else width
     return _Tile(contraction, update, loop, (outer, inner), rows, vectors, lanes, block or own), rest
+
+
+def _is_slice(contraction: Contraction, extent: int) -> bool:
+    """Return whether so many columns are some of a packed parameter's: slices begin where blocks of it do."""
+    packed = contraction.packed
+    return packed is not None and packed[0].shape[packed[1]] != Const(extent)
 
 
 def _compute(schedule: LoopSchedule, machine: Machine, options: ScheduleOptions, tile: _Tile) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -170,3 +171,14 @@ def test_a_choice_of_a_sum_that_is_the_same_in_all_columns(hidden):
     model = ra.recursion_op(h_ph, h)
     found = cortex.compile(model, {})(tree).nodes("h")[0]
     np.testing.assert_array_equal(found, ra.evaluate(model, {}, tree)["h"])
+
+
+@pytest.mark.parametrize(
+    ("target", "hidden"), [("llvm -mcpu=haswell", 104), ("llvm -mcpu=skylake-avx512", 224)]
+)
+def test_slices_that_tiles_do_not_divide_begin_where_blocks_do(target, hidden):
+    model = models.tree_rnn(hidden=hidden, embed=16, vocab=9)
+    loops = cortex.compile(model, model.init_params(seed=0), target=target, threads=1).show("loops")
+    packed = re.findall(r"U_packed\[.*?\], ", loops.partition("with kernel")[2])
+    assert "_s * " in loops and packed
+    assert not [each for each in packed if "//" in each or "%" in each]

@@ -83,3 +83,24 @@ def test_the_same_code_as_of_a_compute_by_hand():
 )
 def test_it_stays(body):
     assert "[n, k" not in str(model(body))
+
+
+@pytest.mark.parametrize("inner_first", [False, True])
+def test_whether_the_node_is_a_leaf_is_no_guard(inner_first):
+    """A leaf has no children that anything would be computed for."""
+    x, w, h = ra.node_input("x", (H,)), ra.input_tensor("W", (H, H)), ra.placeholder((N, H))
+
+    def pooled(n, i):
+        most = ra.max_children(n, lambda k: ra.sum(H, lambda j: w[i, j] * h[k, j]))
+        return ra.where(~ra.isleaf(n), most, 0.0) if inner_first else ra.where(ra.isleaf(n), 0.0, most)
+
+    built = ra.recursion_op(h, ra.compute((N, H), lambda n, i: ra.tanh(x[n, i] + pooled(n, i))))
+    assert "[n, k" in str(built)
+
+    def value(node):
+        below = [W.astype(float) @ value(child) for child in node.children]
+        return np.tanh(node.x + (np.max(below, 0) if below else 0))
+
+    trees = [tree(2), tree(0), tree(3, 2)]
+    found = cortex.compile(built, {"W": W})(trees)["h"]
+    np.testing.assert_allclose(found, [value(each) for each in trees], rtol=1e-5, atol=1e-5)
