@@ -14,6 +14,7 @@ import numpy as np
 
 from cortex.ra.base import StructureDim
 from cortex.ra.expr import (
+    BinaryExpr,
     ChildReduce,
     DenseReduce,
     Expr,
@@ -22,6 +23,7 @@ from cortex.ra.expr import (
     IsLeaf,
     NodeReduce,
     NumChildren,
+    Read,
     Where,
     agree,
     as_float,
@@ -31,6 +33,7 @@ from cortex.ra.expr import (
 )
 from cortex.ra.node import ChildVar, Node, NodeVar, StructureVar
 from cortex.ra.shapes import check_function, counted
+from cortex.ra.walk import subexpressions
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import front_end_function
@@ -82,7 +85,8 @@ def sum_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
     """Return the sum of `function(j)` over 0 <= j < extent, in this order.
 
     A sum of 32 terms or more that depends on no dense index, as a dot product, is compiled as 16 partial sums: lane l
-    adds up the terms l, l + 16, ..., lanes are added in pairs, and then come the terms that fill no row of 16.
+    adds up the terms l, l + 16, ..., lanes are added in pairs, and then come the terms that fill no row of 16. Where
+    products are added up, as in `U[i, j] * h[n, j] + V[i, j] * x[n, j]`, each has a sum of its own.
 
     Example:
         >>> u = compute((N, H), lambda n, i: sum_(H, lambda j: U[i, j] * hs[n, j]))
@@ -180,7 +184,31 @@ def _over_index(
         )
     index = IndexVar(_parameter(what, function, at), int(extent), dtype=INDEX, at=at)
     body = as_float(function(index))
+    return _sum_of(index, body, at) if combiner is Combiner.SUM else _reduced(combiner, index, body, at)
+
+
+def _reduced(combiner: Combiner, index: IndexVar, body: Expr, at: Location | None) -> Expr:
     return DenseReduce(combiner, index, body, dtype=body.dtype, at=at)
+
+
+def _sum_of(index: IndexVar, body: Expr, at: Location | None) -> Expr:
+    """Return the sum over an index: where products are added up, the sum of each, as a product alone has a tile."""
+    match body:
+        case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs) if _adds_product(body):
+            return binary(op, _sum_of(index, lhs, at), _sum_of(index, rhs, at))
+        case _:
+            return _reduced(Combiner.SUM, index, body, at)
+
+
+def _adds_product(expr: Expr) -> bool:
+    """Return whether one of the terms of a sum is a product of two elements."""
+    match expr:
+        case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB, lhs=lhs, rhs=rhs):
+            return _adds_product(lhs) or _adds_product(rhs)
+        case BinaryExpr(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+            return all(any(isinstance(part, Read) for part in subexpressions(each)) for each in (lhs, rhs))
+        case _:
+            return False
 
 
 def _over_children(combiner: Combiner, node: Node, function: Callable[[ChildVar], ExprLike]) -> Expr:

@@ -24,7 +24,7 @@ class Contraction:
     Or any reduction of one load along `vector` and of others that are the same for it, as of `max(W[i, j] + h[j])`.
     `outputs` are the loops around it, outermost first, of constant extents. `vector` is the one of them to vectorize,
     if any: `vector_operand` is contiguous in it, or would be after packing (`packed`: the parameter and its dimension),
-    and the other operand does not depend on it. `rows` is the longest other loop that `vector_operand` does not depend
+    and no other load depends on it. `rows` is the longest other loop that `vector_operand` does not depend
     on. Without `vector`, `reorderable` is a temporary or result, and the dimension that would give one if it were last.
     """
 

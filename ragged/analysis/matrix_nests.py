@@ -49,6 +49,14 @@ class MatrixNest:
         return int(self.columns.extent.value) // LANES
 
 
+def whole_tiles(columns: Expr, width: int) -> Const:
+    """Return how many columns are whole tiles of a width, of which a few make slices that are equal."""
+    assert isinstance(columns, Const)
+    tiles = -(-int(columns.value) // width)
+    step = 1 if tiles <= TILES else 2 if tiles <= 3 * TILES else TILES
+    return Const(-(-tiles // step) * step * width)
+
+
 def matrix_nest(rows: For, packed: bool = True) -> MatrixNest | str:
     """Return the nest with the outermost loop `rows`, or why it is none.
 

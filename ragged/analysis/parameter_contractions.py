@@ -70,10 +70,9 @@ class ParameterSum:
             return None
         whole = loop.extent == self.weight.buffer.shape[own[0]] == target.shape[places[0]]
         match loop.body:
-            case Block(body=(Store(buffer=buffer), For(var=axis))) if (
-                axis is self.axis.var and buffer is target
-            ):
-                return ColumnLoop(loop, own[0], places[0]) if whole else None
+            case Block(body=(Store(value=Const()) as start, For(var=axis))) if axis is self.axis.var:
+                is_start = (start.buffer, start.indices) == (target, self.update.indices)
+                return ColumnLoop(loop, own[0], places[0]) if whole and is_start else None
             case _:
                 return None
 

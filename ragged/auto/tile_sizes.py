@@ -45,8 +45,8 @@ def vectors_of(contraction: Contraction, machine: Machine) -> int:
 def vector_of(contraction: Contraction, machine: Machine) -> tuple[int, bool]:
     """Return the lanes of a contraction's vectors, 1 if it has none, and whether the last one has fewer columns.
 
-    That is so of float32 where vectors of fewer lanes for the columns that are left over would be more vectors. What is
-    not packed is read by masked loads, which processors with vectors of 16 bytes do not have.
+    That is so of float32, and of packed pairs, where vectors of fewer lanes for the columns that are left over would be
+    more vectors. What is not packed is read by masked loads, which processors with vectors of 16 bytes do not have.
     """
     if contraction.vector is None or contraction.vector_operand is None:
         return 1, False
@@ -55,9 +55,8 @@ def vector_of(contraction: Contraction, machine: Machine) -> tuple[int, bool]:
     narrower = narrowed(most, extent)
     fewer = -(-extent // whole) < num_vectors(extent, narrower)
     dtype, masked = contraction.vector_operand.dtype, machine.vector_bytes > _BYTES_WITHOUT_MASKS
-    readable = dtype in (DType.FLOAT32, DType.BFLOAT16X2) and (
-        contraction.packed is not None or (masked and dtype is DType.FLOAT32)
-    )
+    packed = contraction.packed is not None and dtype in (DType.FLOAT32, DType.BFLOAT16X2)
+    readable = packed or (masked and dtype is DType.FLOAT32)
     if fewer and readable and whole in MASKED_LANES:
         return whole, True
     return narrower, False

@@ -101,9 +101,9 @@ def turned_loop(outer: For) -> For | None:
             return None
 
 
-def _fills(rows: Expr, side: int) -> bool:
+def _fills(extent: Expr, side: int) -> bool:
     """Return whether there are as many rows or columns as a square has, or may be."""
-    return not isinstance(rows, Const) or int(rows.value) >= side
+    return not isinstance(extent, Const) or int(extent.value) >= side
 
 
 def _is_turned(store: Store, outer: Var, inner: Var) -> bool:

@@ -72,7 +72,7 @@ class TransformerDecoderLayer(Module):
         **compile_args: Unpack[CompileArgs],
     ) -> None:
         super().__init__(Options.of(compile_args))
-        self.hidden, self.heads, self.ff = hidden, check_heads(hidden, heads), count_of("ff", ff)
+        (self.hidden, self.heads), self.ff = check_heads(hidden, heads), count_of("ff", ff)
         self.activation, self.norm_first, self.eps = _checked(activation), norm_first, epsilon_of(eps)
         self.bias = bias
 

@@ -48,7 +48,7 @@ class TransformerEncoderLayer(Module):
         **compile_args: Unpack[CompileArgs],
     ) -> None:
         super().__init__(Options.of(compile_args))
-        self.hidden, self.heads, self.ff = hidden, check_heads(hidden, heads), count_of("ff", ff)
+        (self.hidden, self.heads), self.ff = check_heads(hidden, heads), count_of("ff", ff)
         self.activation, self.norm_first, self.eps = _checked(activation), norm_first, epsilon_of(eps)
         self.bias, self.causal = bias, causal
 

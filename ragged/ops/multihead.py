@@ -51,9 +51,10 @@ class MultiheadAttention(Module):
         **compile_args: Unpack[CompileArgs],
     ) -> None:
         super().__init__(Options.of(compile_args))
-        self.hidden, self.heads, self.bias, self.causal = hidden, check_heads(hidden, heads), bias, causal
-        self.kdim = hidden if kdim is None else count_of("kdim", kdim)
-        self.vdim = hidden if vdim is None else count_of("vdim", vdim)
+        self.hidden, self.heads = check_heads(hidden, heads)
+        self.bias, self.causal = bias, causal
+        self.kdim = self.hidden if kdim is None else count_of("kdim", kdim)
+        self.vdim = self.hidden if vdim is None else count_of("vdim", vdim)
 
     @property
     def shapes(self) -> Shapes:
@@ -109,11 +110,12 @@ class MultiheadAttention(Module):
         )
 
 
-def check_heads(hidden: int, heads: int) -> int:
-    """Return the number of heads; `ModelError` if it does not divide the number of features."""
-    if count_of("hidden", hidden, 1) % count_of("heads", heads, 1):
+def check_heads(hidden: int, heads: int) -> tuple[int, int]:
+    """Return the number of features and that of heads; `ModelError` if that does not divide it."""
+    features, count = count_of("hidden", hidden, 1), count_of("heads", heads, 1)
+    if features % count:
         raise ModelError(f"{hidden} features are no {heads} heads of one width", at=Location.capture())
-    return heads
+    return features, count
 
 
 def attention_shapes(hidden: int, kdim: int, vdim: int, bias: bool) -> Shapes:

@@ -31,11 +31,11 @@ class Prover:
     """Proves goals of one program from its facts.
 
     `effort` bounds what the solver does for one question, in its own units: the same question has the same answer on
-    every machine, unless the solver is at it for three seconds, and whatever was asked before, as each has a context of
-    Z3 to itself: a log of a schedule repeats a program although refused steps asked more. What differs from an earlier
-    question in the names of variables alone is not asked again: `answers` holds what was found. What differs in the
-    identity of functions and buffers alone is asked of the solver once for all programs of the process. If `answers` is
-    None, neither holds.
+    every machine, unless a check of the solver takes three seconds, and whatever was asked before, as each has a
+    context of Z3 to itself: a log of a schedule repeats a program although refused steps asked more. What differs from
+    an earlier question in the names of variables alone is not asked again: `answers` holds what was found. What differs
+    in the identity of functions and buffers alone is asked of the solver once for all programs of the process. If
+    `answers` is None, neither holds.
     """
 
     program: Program

@@ -19,8 +19,8 @@ from ragged.prove.terms import Term, Translator, combined
 
 _ROUNDS = 3
 _SMALL = (1, 2, 4, 8)
-_MOST_MS = 3_000
-"""Milliseconds after which the solver gives up: its effort is not counted in all that it does with products."""
+_TIMEOUT_MS = 3_000
+"""Milliseconds after which the solver ends a check: its effort is not counted in all that it does with products."""
 
 
 @dataclass(slots=True)
@@ -92,10 +92,10 @@ class Query:
         return tuple(k for k, use in enumerate(uses) if use.get_id() in core)
 
     def _limited(self, effort: int) -> Any:
-        """Return a solver that gives up after so much effort."""
+        """Return a solver of which each check ends after so much effort."""
         solver = z3.SimpleSolver(ctx=self.to.context)
         solver.set("rlimit", effort)
-        solver.set("timeout", _MOST_MS)
+        solver.set("timeout", _TIMEOUT_MS)
         return solver
 
     def _solver(self, effort: int) -> tuple[Any, dict[Fact, Term]]:

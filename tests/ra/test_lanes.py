@@ -32,13 +32,17 @@ def recursion(width: int, body) -> ra.Model:
     return ra.recursion_op(h, ra.compute((N, width), lambda n, i: ra.tanh(s[n, i] * 0.3 + y[n] * 0.1)))
 
 
-def check(model: ra.Model, trees: list[Node]) -> cortex.compiler.function.RecursiveFunction:
+def check(
+    model: ra.Model, trees: list[Node], output: str = "h"
+) -> cortex.compiler.function.RecursiveFunction:
     """Require the compiled results at all nodes to be the oracle's, with the same bits for one thread and for two."""
     params = model.init_params(seed=1)
     expected = ra.evaluate(model, params, trees)
     functions = [cortex.compile(model, params, threads=threads) for threads in (1, 2)]
-    found = [fn(trees)["h"] for fn in functions]
-    np.testing.assert_allclose(found[0], np.stack([each["h"][-1] for each in expected]), rtol=2e-5, atol=2e-5)
+    found = [fn(trees)[output] for fn in functions]
+    np.testing.assert_allclose(
+        found[0], np.stack([each[output][-1] for each in expected]), rtol=2e-5, atol=2e-5
+    )
     np.testing.assert_array_equal(found[0], found[1])
     return functions[0]
 
@@ -97,6 +101,52 @@ def loops_around(lines: list[str], at: int) -> list[str]:
             depth = indent
             found += [line.split()[1]] if line.lstrip().startswith("for ") else []
     return found[::-1]
+
+
+def test_products_that_a_sum_adds_up_have_a_sum_each():
+    x, h, u, v, b = (
+        ra.node_input("x", (35,)),
+        ra.placeholder((N, 35)),
+        ra.input_tensor("u", (35, 35)),
+        ra.input_tensor("v", (35, 35)),
+        ra.input_tensor("b", (35,)),
+    )
+    s = ra.compute((N, 35), lambda n, i: ra.sum_children(n, lambda k: h[k, i]), name="s")
+    y = ra.compute(
+        (N, 35),
+        lambda n, i: ra.tanh(ra.sum(35, lambda j: u[i, j] * s[n, j] - v[i, j] * x[n, j] + b[i] / 35) * 0.3),
+        name="y",
+    )
+    model = ra.recursion_op(h, y)
+    assert str(model).count("for j < 35") == 3
+    check(model, [tree(35), tree(35, 4, 2)])
+    w = ra.input_tensor("w", (35,))
+    plain = ra.compute(
+        (N, 35), lambda n, i: ra.sum(35, lambda j: ra.tanh(x[n, j]) + w[j] * 2.0), name="plain"
+    )
+    assert str(ra.recursion_op({"plain": plain})).count("for j < 35") == 1
+
+
+def test_a_guard_of_what_is_nested_keeps_its_index():
+    x, h = ra.node_input("x", (40,)), ra.placeholder((N, 40))
+
+    def siblings(n, k, c, i):
+        return ra.where(i < 5, ra.sum(36, lambda j: h[k, j] * h[c, j]), 0.5) * h[c, i] * 0.1
+
+    a = ra.compute((N, K, 40), lambda n, k, i: ra.sum_children(n, lambda c: siblings(n, k, c, i)))
+    y = ra.compute((N, 40), lambda n, i: ra.tanh(x[n, i] + ra.sum_children(n, lambda k: a[n, k, i])))
+    check(ra.recursion_op(h, y), [tree(40), tree(40, 2, 4)])
+
+
+def test_what_no_index_of_the_compute_changes_has_sixteen_lanes_in_all():
+    fn = check(
+        ra.recursion_op(
+            {"y": ra.compute((N, 40), lambda n, i: ra.sum(40, lambda j: ra.node_input("x", (40,))[n, j]))}
+        ),
+        [tree(40)],
+        "y",
+    )
+    assert re.findall(r"y_lanes\w* = local\(float32\[(.*?)\]\)", fn.show("loops")) == ["16"]
 
 
 FORMS = {

@@ -12,7 +12,7 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.lanes import LANES, is_in_lanes, lane_nests
-from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, own_axes, within
+from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, inner_axes, within
 from cortex.ra.lower.translate import Carrier, ExprLowering, Point
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar
@@ -202,9 +202,10 @@ class Nests:
         )
         around = self.translator.guards(saved.guards, at) if same and saved.axes else None
 
-        nested = [part for part, _ in self.nested(reduction.body, saved.guards, at.inner or saved.inner)]
-        own = own_axes(saved, nested)
-        shared = tuple(axis for axis in saved.axes if axis not in set(own))
+        nested = list(self.nested(reduction.body, saved.guards, at.inner or saved.inner))
+        in_lanes = is_in_lanes(reduction) and not nested
+        inner_loops = inner_axes(saved, nested)
+        outer_loops = tuple(axis for axis in saved.axes if axis not in set(inner_loops))
 
         def start_at(at: Point) -> Stmt:
             return Store(init, buffer, self.element(saved.axes, at), start, reduction.at)
@@ -219,11 +220,12 @@ class Nests:
 
             def step(var: Var, inner: Point) -> Stmt:
                 before = self.before(reduction.body, inner)
-                return block(*before, self.loops(own, inner, lambda point: update_at(var, point)))
+                return block(*before, self.loops(inner_loops, inner, lambda point: update_at(var, point)))
 
             given = at.given(*saved.guards)
             condition = None if around is not None else self.translator.guards(saved.guards, at)
-            if is_in_lanes(reduction) and not nested:
+            if in_lanes:
+                assert isinstance(reduction, ra.DenseReduce), "no other is"
                 loop = self.in_lanes(reduction, saved, given)
             elif isinstance(reduction, ra.ChildReduce):
                 child = reduction.child
@@ -236,20 +238,22 @@ class Nests:
             if saved.inner:
                 has_children = Unary(UnaryOp.NOT, is_leaf(self.buffers.functions, at.node))
                 condition = has_children if condition is None else both(has_children, condition)
+            if condition is None and in_lanes:
+                return loop  # it stores what the lanes are put together to
             guarded = loop if condition is None else If(condition, loop)
-            return block(self.loops(own, at, start_at), guarded)
+            return block(self.loops(inner_loops, at, start_at), guarded)
 
         def without(at: Point) -> Stmt:
             label = Label(buffer.name)
             return Store(label, buffer, self.element(saved.axes, at), start, reduction.at)
 
-        nest = self.loops(shared, at, reduce)
+        nest = self.loops(outer_loops, at, reduce)
         return nest if around is None else If(around, nest, self.loops(saved.axes, at, without))
 
     def in_lanes(self, reduction: ra.DenseReduce, saved: SavedReduction, at: Point) -> Stmt:
         """Return the nests that reduce one element in lanes, which have a buffer of their own."""
         lane = ra.IndexVar("lane", LANES, dtype=INDEX)
-        axes = (*saved.axes, lane)
+        axes: tuple[Axis, ...] = (*(axis for axis in saved.axes if isinstance(axis, ChildVar)), lane)
         lanes = self.accumulator(reduction, axes, f"{saved.buffer.name}_lanes")
         return lane_nests(
             reduction,

@@ -71,12 +71,15 @@ def free_axes(expr: ra.Expr) -> Iterator[Axis]:
                 yield from free_axes(operand)
 
 
-def own_axes(saved: SavedReduction, nested: Sequence[ra.Reduction]) -> tuple[Axis, ...]:
+def inner_axes(
+    saved: SavedReduction, nested: Sequence[tuple[ra.Reduction, SavedReduction]]
+) -> tuple[Axis, ...]:
     """Return the dense axes that neither a guard nor what is `nested` in the reduction's loop depends on.
 
     Their loops are inside the reduction's, so that this is computed once for all. Where nothing is nested there are
     none: which loops are innermost is a schedule's choice.
     """
-    around = [*nested, *(condition for condition, _ in saved.guards)]
+    around: list[ra.Expr] = [part for part, _ in nested]
+    around += [condition for each in (saved, *(inner for _, inner in nested)) for condition, _ in each.guards]
     used = {axis for part in around for axis in free_axes(part)}
     return tuple(axis for axis in saved.axes if isinstance(axis, ra.IndexVar) and nested and axis not in used)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ragged.analysis.buffers import appended
 from ragged.analysis.dependence import storage
-from ragged.analysis.matrix_nests import TILES
+from ragged.analysis.matrix_nests import whole_tiles
 from ragged.analysis.parameter_contractions import ColumnLoop, ParameterSum, reads, sum_at
 from ragged.arith.affine import affine
 from ragged.arith.fold import plus, times
@@ -22,6 +23,8 @@ from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store, block
 from ragged.ir.walk import loads, mentions, written
 
 _ZERO = Const(0.0, DType.FLOAT32)
+_MOST_WORK = 4
+"""Sums that would be more times as much work as whole tiles stay as they are: a unit has no more to give for them."""
 
 
 def pair_products(program: Program, updates: Sequence[Label], multiple: int = 1) -> Rewritten:
@@ -93,17 +96,31 @@ class _PairedRows:
 
     of: Expr
     prefix: tuple[Expr, ...]
+    extents: tuple[Expr, ...]
     buffer: Buffer
     body: Stmt
     root: Var
 
-    def serves(self, of: Expr, prefix: tuple[Expr, ...], body: Stmt, root: Var) -> bool:
-        """Return whether these are the pairs of a factor before another loop of the same body."""
-        if (self.of, self.prefix) != (of, prefix) or self.body is not body or not isinstance(body, Block):
+    def serves(
+        self, of: Expr, prefix: tuple[Expr, ...], extents: tuple[Expr, ...], body: Stmt, root: Var
+    ) -> bool:
+        """Return whether these are the pairs of a factor before another loop of the same body, and as many."""
+        if (self.of, self.prefix, self.extents) != (of, prefix, extents):
+            return False
+        if self.body is not body or not isinstance(body, Block):
             return False
         places = [part.var if isinstance(part, For) else None for part in body.body]
         between = body.body[places.index(self.root) : places.index(root)]
         return not reads(of) & {storage(buffer) for part in between for buffer in written(part)}
+
+
+class _PairedSum(NamedTuple):
+    """A sum, the table of its parameter's pairs, the pair of the other factor, and how many pairs it adds up."""
+
+    sum: ParameterSum
+    table: Buffer
+    row: Load
+    half: Const
 
 
 @dataclass
@@ -114,39 +131,46 @@ class _Pairs(Rewriter):
     multiple: int = field(kw_only=True)
     made: list[Buffer] = field(default_factory=list)
     fills: list[Stmt] = field(default_factory=list)
-    tables: dict[tuple[Buffer, int, int, int, int | None], Buffer] = field(default_factory=dict)
+    tables: dict[tuple[Buffer, int, int, int, int | None, Const], Buffer] = field(default_factory=dict)
     wider: dict[Buffer, Buffer] = field(default_factory=dict)
     columns: set[Var] = field(default_factory=set)
     rows: list[_PairedRows] = field(default_factory=list)
     before: dict[Var, list[Stmt]] = field(default_factory=dict)
-    sums: dict[Label, tuple[ParameterSum, Buffer, Load]] = field(default_factory=dict)
+    sums: dict[Label, _PairedSum] = field(default_factory=dict)
     places: dict[int, Var] = field(default_factory=dict)
 
     def add(self, sum: ParameterSum) -> None:
         """Note a sum that is to be of pairs, in the order of the text."""
-        columns = sum.columns() if self.multiple > 1 else None
-        self.sums[sum.update.label] = (sum, self._table(sum, columns), self._row(sum))
+        columns, half = sum.columns() if self.multiple > 1 else None, sum.half(self.multiple)
+        if not self._pays(sum, columns):
+            columns, half = None, sum.half()
+        table = self._table(sum, columns, half)
+        self.sums[sum.update.label] = _PairedSum(sum, table, self._row(sum, half), half)
         if columns is not None and columns.loop.var not in self.columns:
             self.columns.add(columns.loop.var)
             target = sum.update.buffer
-            shape = tuple(self._whole(e) if d == columns.place else e for d, e in enumerate(target.shape))
+            wide = self.wider.get(target, target)
+            shape = tuple(
+                whole_tiles(e, self.multiple) if d == columns.place else e for d, e in enumerate(wide.shape)
+            )
             self.wider[target] = replace(target, shape=shape)
 
-    def _whole(self, extent: Expr) -> Const:
-        """Return how many columns are whole tiles, of which a few make slices that are equal."""
-        assert isinstance(extent, Const)
-        tiles = -(-int(extent.value) // self.multiple)
-        step = 1 if tiles <= TILES else 2 if tiles <= 3 * TILES else TILES
-        return Const(-(-tiles // step) * step * self.multiple)
+    def _pays(self, sum: ParameterSum, columns: ColumnLoop | None) -> bool:
+        """Return whether whole tiles are at most a few times the work."""
+        work, whole = int(sum.half().value), int(sum.half(self.multiple).value)
+        if columns is not None:
+            assert isinstance(columns.loop.extent, Const)
+            work *= int(columns.loop.extent.value)
+            whole *= int(whole_tiles(columns.loop.extent, self.multiple).value)
+        return whole <= _MOST_WORK * work
 
-    def _table(self, sum: ParameterSum, columns: ColumnLoop | None) -> Buffer:
+    def _table(self, sum: ParameterSum, columns: ColumnLoop | None, half: Const) -> Buffer:
         parameter, along = sum.weight.buffer, sum.along
         across = None if columns is None else columns.dimension
-        key = (parameter, along, sum.first, sum.extent, across)
+        key = (parameter, along, sum.first, sum.extent, across, half)
         if key not in self.tables:
-            half = sum.half(self.multiple)
             shape = tuple(
-                half if d == along else self._whole(extent) if d == across else extent
+                half if d == along else whole_tiles(extent, self.multiple) if d == across else extent
                 for d, extent in enumerate(parameter.shape)
             )
             dims = tuple(None if d == along else dim for d, dim in enumerate(parameter.dims))
@@ -168,7 +192,7 @@ class _Pairs(Rewriter):
             self.tables[key] = table
         return self.tables[key]
 
-    def _row(self, sum: ParameterSum) -> Load:
+    def _row(self, sum: ParameterSum, half: Const) -> Load:
         """Return the pair of the factor that is no parameter, at the sum's loops; it is made before them."""
         over, outputs = sum.over, [loop.var for loop in sum.outputs]
         kept = [d for d, index in enumerate(sum.update.indices) if not mentions(index, outputs)]
@@ -178,29 +202,29 @@ class _Pairs(Rewriter):
         )
         of = substitute(sum.other, self._canonical(over))
         root, body = sum.outputs[0].var, sum.body
-        known = next((rows for rows in self.rows if rows.serves(of, prefix, body, root)), None)
+        extents = (*(loop.extent for loop in over), half)
+        known = next((rows for rows in self.rows if rows.serves(of, prefix, extents, body, root)), None)
         if known is None:
             target = sum.update.buffer
-            extents = (sum.half(self.multiple) if loop is sum.axis else loop.extent for loop in over)
+            stored = (half if loop is sum.axis else loop.extent for loop in over)
             rows = [
                 (target.shape[d], target.dims[d]) if looked_up is None else (looked_up.extent, looked_up.dim)
                 for d, looked_up in zip(kept, by, strict=True)
             ]
-            shape = (*(extent for extent, _ in rows), *extents)
+            shape = (*(extent for extent, _ in rows), *stored)
             dims = (*(dim for _, dim in rows), *(loop.dim for loop in over))
             read = (part.buffer.name for part in loads(sum.other))
             buffer = self._new(f"{next(read, 'values')}_pairs", shape, Role.WORKSPACE, dims)
-            known = _PairedRows(of, prefix, buffer, body, root)
+            known = _PairedRows(of, prefix, extents, buffer, body, root)
             self.rows.append(known)
-            self.before.setdefault(root, []).append(self._made(sum, over, known))
+            self.before.setdefault(root, []).append(self._made(sum, over, known, half))
         return Load(known.buffer, (*prefix, *(Ref(loop.var) for loop in over)))
 
-    def _made(self, sum: ParameterSum, over: Sequence[For], rows: _PairedRows) -> Stmt:
+    def _made(self, sum: ParameterSum, over: Sequence[For], rows: _PairedRows, half: Const) -> Stmt:
         """Return the nest that makes pairs."""
         copies = {loop.var: Var(loop.var.name) for loop in over}
         own: Mapping[Var, Expr] = {var: Ref(copy) for var, copy in copies.items() if var is not sum.axis.var}
         other, place = substitute(sum.other, own), copies[sum.axis.var]
-        half = sum.half(self.multiple)
         value = _paired(Ref(place), sum.extent, lambda index: substitute(other, {sum.axis.var: index}), half)
         indices = (*rows.prefix, *map(Ref, copies.values()))
         nest: Stmt = Store(Label(rows.buffer.name), rows.buffer, indices, value)
@@ -227,7 +251,7 @@ class _Pairs(Rewriter):
             case For():
                 return self._within(stmt)
             case Reduce(label=label) if label in self.sums:
-                sum, table, row = self.sums[label]
+                sum, table, row, _ = self.sums[label]
                 places = (
                     Ref(sum.axis.var) if d == sum.along else p for d, p in enumerate(sum.weight.indices)
                 )
@@ -241,9 +265,9 @@ class _Pairs(Rewriter):
     def _within(self, loop: For) -> Stmt:
         new, inner = super().stmt(loop), loop.body
         if isinstance(inner, Reduce) and inner.label in self.sums and isinstance(new, For):
-            return replace(new, extent=self.sums[inner.label][0].half(self.multiple))
+            return replace(new, extent=self.sums[inner.label].half)
         return (
-            replace(new, extent=self._whole(loop.extent))
+            replace(new, extent=whole_tiles(loop.extent, self.multiple))
             if loop.var in self.columns and isinstance(new, For)
             else new
         )

@@ -9,7 +9,7 @@ from ragged.prove import query
 
 
 def test_places_in_four_dimensions_of_one_length(monkeypatch):
-    monkeypatch.setattr(query, "_MOST_MS", 200)
+    monkeypatch.setattr(query, "_TIMEOUT_MS", 200)
     batch = ragged.dim("batch")
     first, others = (ragged.length_fn(name, over=batch) for name in ("n", "m"))
     dims = [(ragged.dim(f"d{k}"), others(batch)) for k in range(3)]

@@ -99,7 +99,7 @@ def test_factors_are_rounded_and_sums_are_not(width):
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 4])
-@pytest.mark.parametrize("width", [1, 6, 16, 33])
+@pytest.mark.parametrize("width", [4, 6, 16, 33])
 def test_whole_tiles_of_pairs_and_columns_change_no_bit(width, multiple):
     program = parse(CELL.format(width=width))
     plain = pair_products(program, labels(program)).program
@@ -108,6 +108,55 @@ def test_whole_tiles_of_pairs_and_columns_change_no_bit(width, multiple):
     assert all(f"{name}_pairs: bound(bfloat16x2[{columns}, {pairs}])" in str(new) for name in "WU")
     sizes, arrays = cell_data(width)
     np.testing.assert_array_equal(interpret(new, sizes, arrays)["y"], interpret(plain, sizes, arrays)["y"])
+
+
+LENGTHS = """\
+program("lengths")
+
+count: input()
+W: parameter(float32[5, {one}])
+U: parameter(float32[5, {other}])
+x: payload(float32[count, 40])
+a: workspace(float32[count, 5])
+b: workspace(float32[count, 5])
+y: output(float32[count, 5])
+
+with kernel:
+    for n in parallel(count):
+        for i in serial(5):
+            a[n, i]: a.init = 0.0
+            for j in serial({one}):
+                a[n, i] += W[i, j] * x[n, j]
+        for i in serial(5):
+            b[n, i]: b.init = 0.0
+            for j in serial({other}):
+                b[n, i] += U[i, j] * x[n, j]
+        for i in serial(5):
+            y[n, i] = a[n, i] - b[n, i]
+"""
+
+
+@pytest.mark.parametrize("multiple", [1, 4])
+@pytest.mark.parametrize(("one", "other"), [(6, 8), (8, 6), (15, 16), (12, 40)])
+def test_sums_of_other_lengths_have_other_pairs(one, other, multiple):
+    program = parse(LENGTHS.format(one=one, other=other))
+    new = valid(pair_products, program, labels(program), multiple).program
+    rng = np.random.default_rng(one)
+    arrays = {"W": drawn(rng, 5, one), "U": drawn(rng, 5, other), "x": drawn(rng, 3, 40)}
+    W, U, x = (rounded(arrays[name]) for name in ("W", "U", "x"))
+    got = interpret(new, {"count": 3}, arrays)["y"]
+    np.testing.assert_allclose(got, x[:, :one] @ W.T - x[:, :other] @ U.T, rtol=0, atol=1e-5)
+
+
+def test_a_loop_that_reads_by_columns_is_as_long_as_it_was():
+    text = CELL.format(width=6).replace("a[n, i]: a.init = 0.0", "a[n, i]: a.init = c[i]")
+    text = text.replace("x: payload", "c: parameter(float32[5])\nx: payload")
+    text = text.replace("a[n, i] += W[i, j] * x[n, j]", "a[n, i] = reduce(sum, W[i, j] * x[n, j], init=c[i])")
+    program = parse(text)
+    new = valid(pair_products, program, labels(program), 4).program
+    assert "W_pairs: bound(bfloat16x2[5, 4])" in str(new) and "U_pairs: bound(bfloat16x2[8, 4])" in str(new)
+    sizes, arrays = cell_data(6)
+    interpret(new, sizes, arrays | {"c": drawn(np.random.default_rng(0), 5)})
 
 
 def test_columns_of_a_result_or_of_several_dimensions_are_as_many_as_they_were():
