@@ -24,7 +24,7 @@ from ragged.ir.walk import loads, mentions, written
 
 _ZERO = Const(0.0, DType.FLOAT32)
 _MOST_WORK = 4
-"""Sums that would be more times as much work as whole tiles stay as they are: a unit has no more to give for them."""
+"""Whole tiles that are more times the work of a sum do not pay, however fast a matrix unit is."""
 
 
 def pair_products(program: Program, updates: Sequence[Label], multiple: int = 1) -> Rewritten:
