@@ -13,7 +13,6 @@ from cortex.ilir.check_classes import check_classes
 from cortex.ilir.insert_order_checks import insert_order_checks
 from cortex.ilir.read_vectors_in_place import read_vectors_in_place
 from cortex.ilir.recycle_states import recycle_states
-from ragged.analysis.matrix_nests import LANES
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.grid_schedule import GridSchedule
 from ragged.auto.options import DEFAULT, ScheduleOptions
@@ -71,10 +70,10 @@ def passes_for(
             because="they are about a processor's registers, caches and cores",
             fix="target='cpu'; a GPU's blocks and threads are said in the target",
         )
-    pairs = LANES if grid is None and options.on_unit(machine) else 1
+    on_unit = grid is None and options.on_unit(machine)
     return (
         *checks,
-        *((Pass(PairProductsBf16(pairs), "while sums are as the model says them"),) if rounded else ()),
+        *((Pass(PairProductsBf16(on_unit), "while sums are as the model says them"),) if rounded else ()),
         Pass(schedule, "while temporaries are whole and sums are reductions"),
         *(
             (

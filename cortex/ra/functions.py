@@ -184,10 +184,8 @@ def _over_index(
         )
     index = IndexVar(_parameter(what, function, at), int(extent), dtype=INDEX, at=at)
     body = as_float(function(index))
-    return _sum_of(index, body, at) if combiner is Combiner.SUM else _reduced(combiner, index, body, at)
-
-
-def _reduced(combiner: Combiner, index: IndexVar, body: Expr, at: Location | None) -> Expr:
+    if combiner is Combiner.SUM:
+        return _sum_of(index, body, at)
     return DenseReduce(combiner, index, body, dtype=body.dtype, at=at)
 
 
@@ -197,7 +195,7 @@ def _sum_of(index: IndexVar, body: Expr, at: Location | None) -> Expr:
         case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs) if _adds_product(body):
             return binary(op, _sum_of(index, lhs, at), _sum_of(index, rhs, at))
         case _:
-            return _reduced(Combiner.SUM, index, body, at)
+            return DenseReduce(Combiner.SUM, index, body, dtype=body.dtype, at=at)
 
 
 def _adds_product(expr: Expr) -> bool:

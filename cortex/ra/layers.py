@@ -6,7 +6,6 @@ over the same nodes or children. `F` is the last extent.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
@@ -20,8 +19,8 @@ from cortex.ra.expr import Expr
 from cortex.ra.functions import max_, sum_
 from cortex.ra.shapes import assigned_name, described
 from cortex.ra.tensor import Compute, Indexed, InputTensor, NodeInput, Placeholder
-from ragged.data.read import is_real
 from ragged.errors import Location, ModelError
+from ragged.lang.types import epsilon_of
 
 
 def linear(
@@ -212,9 +211,7 @@ def layer_norm(
     """
     at = Location.capture()
     extent = _features("layer_norm", x, at)
-    if not is_real(eps) or not 0 <= eps < math.inf:
-        why = "it is added to a variance, of which the root is taken"
-        raise ModelError(f"layer_norm: eps={eps!r}", at=at, because=why, fix="1e-5")
+    epsilon_of(eps, "layer_norm: eps")
     if isinstance(weight, str):
         _no_bias_beside("layer_norm", weight, bias, at)
         weight, bias = (input_tensor(f"{weight}.{part}", (extent,)) for part in ("weight", "bias"))

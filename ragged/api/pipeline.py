@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragged.analysis.matrix_nests import LANES
 from ragged.api.compile_options import NOTHING_SET, CompileOptions
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.pair_products_bf16 import PairProductsBf16
@@ -30,14 +29,14 @@ from ragged.schedule.result import ScheduleResult, rules_of
 def passes_for(threads: int, machine: Machine, options: CompileOptions = NOTHING_SET) -> tuple[Pass, ...]:
     """Return the passes for a kernel that at most so many threads run, from what the user's schedule left."""
     rounded = options.precision == "bf16"
-    pairs = LANES if options.schedule.on_unit(machine) else 1
+    on_unit = options.schedule.on_unit(machine)
     if options.default_schedule:
         schedule = DefaultSchedule(machine, threads, options.schedule, options.shapes, options.code_bytes)
         scheduled = Pass(schedule, "what the user left open")
     else:
         scheduled = Pass(serialize_loops, "the loops as they are written, for one worker")
     return (
-        *((Pass(PairProductsBf16(pairs), "while sums are as the operators say them"),) if rounded else ()),
+        *((Pass(PairProductsBf16(on_unit), "while sums are as the operators say them"),) if rounded else ()),
         scheduled,
         Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
     )

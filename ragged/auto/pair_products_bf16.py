@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragged.analysis.contractions import contractions
+from ragged.analysis.matrix_nests import LANES
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Load, Role
@@ -22,11 +23,11 @@ class PairProductsBf16:
     """A pass that rounds the factors of all sums of products with a parameter; its notes are the log.
 
     What `pair_products` refuses stays in float32, with a note; a program of which all products do is refused. Comes
-    before the schedule, for which sums of pairs are products too. Pairs and columns are as many as a matrix unit takes
-    at once, up to a `multiple`; 1 without one.
+    before the schedule, for which sums of pairs are products too. For a matrix unit (`on_unit`) pairs
+    and columns are as many as it takes at once.
     """
 
-    multiple: int = 1
+    on_unit: bool = False
 
     @property
     def __name__(self) -> str:
@@ -40,14 +41,17 @@ class PairProductsBf16:
         """
         schedule = LoopSchedule(program, trusted=True)
         legal, refused = list[Label](), dict[Label, str]()
+        products = _products(program)
         for contraction in contractions(program):
+            if contraction.update not in products:
+                continue
             try:
                 pair_products(program, (contraction.update,))
                 legal.append(contraction.update)
             except ScheduleError as refusal:
                 refused[contraction.update] = refusal.because or refusal.what
         other = "it is no sum over one axis, or an extent around it is a size"
-        kept = {each: refused.get(each, other) for each in _products(program) if each not in legal}
+        kept = {each: refused.get(each, other) for each in products if each not in legal}
         if kept and not legal:
             name, because = next(iter(kept.items()))
             raise UserError(
@@ -56,7 +60,7 @@ class PairProductsBf16:
                 fix="precision='float32'; numbers as the extents of parameters, and sums over one axis, can be rounded",
             )
         if legal:
-            further = () if self.multiple == 1 else (self.multiple,)
+            further = (LANES,) if self.on_unit else ()
             schedule.apply(pair_products, tuple(legal), *further)
         notes = [f"# in float32: {update.name}: {because}" for update, because in kept.items()]
         return Rewritten(schedule.checked(), schedule.forwarding, (*notes, *schedule.log().splitlines()))

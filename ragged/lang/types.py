@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
+from ragged.data.read import is_real
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
@@ -39,6 +41,14 @@ def typed_number(value: object, shown: Callable[[object], str], example: str) ->
                 because=f"it is a {type(other).__name__}",
                 fix=f"read a tensor at indices, as in {example}",
             )
+
+
+def epsilon_of(value: object, what: str = "eps") -> float:
+    """Return what is added to a variance; `ModelError` about `what` if it is negative or no number."""
+    if not is_real(value) or not 0 <= value < math.inf:
+        why = "it is added to a variance, of which the root is taken"
+        raise ModelError(f"{what}={value!r}", at=Location.capture(), because=why, fix="1e-5")
+    return float(value)
 
 
 def binary_type(op: BinaryOp, operand: DType, divisor: float | None, text: Callable[[], str]) -> DType:

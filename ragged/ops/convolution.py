@@ -12,12 +12,12 @@ import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import DimLike, RaggedTensor
 from ragged.api.values import Value
-from ragged.data.read import is_array, is_integer
+from ragged.data.read import is_array
 from ragged.errors import DataError
 from ragged.ops.blocks import Declare, widened
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.module import Module
-from ragged.ops.operands import float_type
+from ragged.ops.operands import float_type, is_from
 from ragged.ops.state import Array, Shapes
 
 Layout: TypeAlias = Literal["NCHW", "NHWC"]
@@ -259,13 +259,9 @@ def _with_border(images: RaggedTensor, at: Pair, padding: Pair) -> RaggedTensor:
 
 def _pair(name: str, value: int | Pair, least: int) -> Pair:
     pair: Any = (value, value) if isinstance(value, int | np.integer) else value
-    if not isinstance(pair, tuple) or len(pair) != 2 or not all(_is_from(least, each) for each in pair):
+    if not isinstance(pair, tuple) or len(pair) != 2 or not all(is_from(each, least) for each in pair):
         raise DataError(f"{WHAT}: {name}={value!r} is no number from {least} up, nor two of them")
     return int(pair[0]), int(pair[1])
-
-
-def _is_from(least: int, value: object) -> bool:
-    return is_integer(value) and value >= least
 
 
 def _grouped(name: str, value: Any, groups: int, at: int, rank: int = 4) -> Any:

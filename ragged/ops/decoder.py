@@ -14,6 +14,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value, ValueLike
 from ragged.errors import DataError
+from ragged.lang.types import epsilon_of
 from ragged.ops.activations import Activation, activation
 from ragged.ops.attend import CAUSAL, Attention, attention, queries_per_tile
 from ragged.ops.blocks import Normalization, affine, normalized
@@ -21,7 +22,7 @@ from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import Sequences, sequences
 from ragged.ops.module import Module
 from ragged.ops.multihead import attention_params, attention_shapes, check_heads, heads_of
-from ragged.ops.operands import as_ragged, count_of, epsilon_of
+from ragged.ops.operands import as_ragged, count_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Array, Shapes, below, bound_names, prefixed
 

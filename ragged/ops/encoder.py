@@ -8,6 +8,7 @@ import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
+from ragged.lang.types import epsilon_of
 from ragged.ops.activations import Activation, activation
 from ragged.ops.attend import CAUSAL, PLAIN, Attention, attention, queries_per_tile
 from ragged.ops.blocks import Normalization, affine, normalized
@@ -15,7 +16,7 @@ from ragged.ops.compiled import CompileArgs, Options
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.multihead import attention_shapes, check_heads, heads_of
-from ragged.ops.operands import as_ragged, count_of, epsilon_of
+from ragged.ops.operands import as_ragged, count_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names, prefixed
 

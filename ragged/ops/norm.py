@@ -7,11 +7,12 @@ from typing import Any, Unpack
 import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
+from ragged.lang.types import epsilon_of
 from ragged.ops.blocks import Declare, normalized
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
-from ragged.ops.operands import as_ragged, count_of, epsilon_of, float_type, width_of
+from ragged.ops.operands import as_ragged, count_of, float_type, width_of
 from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names
 

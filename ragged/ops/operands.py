@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import ragged
 from ragged import Lengths, RaggedArray
 from ragged.api.dims import RaggedDim
 from ragged.api.tensors import DimLike
-from ragged.data.read import is_integer, is_real
+from ragged.data.read import is_integer
 from ragged.errors import DataError, Location, ModelError
 
 Extent: TypeAlias = int | tuple[int, ...] | None
@@ -116,27 +115,20 @@ def without(dims: Sequence[DimLike], place: int) -> list[DimLike]:
     return [each for k, each in enumerate(dims) if k != place]
 
 
+def is_from(value: object, least: int) -> TypeGuard[int]:
+    """Return whether a value is an integer of `least` or more."""
+    return is_integer(value) and value >= least
+
+
 def count_of(what: str, value: object, least: int = 0) -> int:
     """Return a number of features, heads or layers; `ModelError` if it is none, or less than `least`."""
-    if not is_integer(value) or value < least:
+    if not is_from(value, least):
         raise ModelError(
             f"{what}={value!r}",
             at=Location.capture(),
             because=f"it is how many there are, an integer from {least} up",
         )
     return int(value)
-
-
-def epsilon_of(value: object) -> float:
-    """Return what is added to a variance; `ModelError` if it is negative or no number."""
-    if not is_real(value) or not 0 <= value < math.inf:
-        raise ModelError(
-            f"eps={value!r}",
-            at=Location.capture(),
-            because="it is added to a variance, of which the root is taken",
-            fix="eps=1e-5",
-        )
-    return float(value)
 
 
 def width_of(what: str, x: RaggedArray) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeGuard
 
 from cortex.ra import expr as ra
 from cortex.ra.lower.saved_reduction import free_axes
@@ -18,7 +17,7 @@ LANES = 16
 Element = tuple[Buffer, tuple[Expr, ...]]
 
 
-def is_in_lanes(reduction: ra.Reduction) -> TypeGuard[ra.DenseReduce]:
+def is_in_lanes(reduction: ra.Reduction) -> bool:
     """Return whether a reduction has partial results in lanes: one that depends on no other dense index.
 
     One number after another would wait for the result before it. Where a dense index remains, its elements are the

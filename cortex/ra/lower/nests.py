@@ -205,10 +205,11 @@ class Nests:
         nested = list(self.nested(reduction.body, saved.guards, at.inner or saved.inner))
         in_lanes = is_in_lanes(reduction) and not nested
         inner_loops = inner_axes(saved, nested)
-        outer_loops = tuple(axis for axis in saved.axes if axis not in set(inner_loops))
+        inside = set(inner_loops)
+        outer_loops = tuple(axis for axis in saved.axes if axis not in inside)
 
-        def start_at(at: Point) -> Stmt:
-            return Store(init, buffer, self.element(saved.axes, at), start, reduction.at)
+        def start_at(at: Point, label: Label) -> Stmt:
+            return Store(label, buffer, self.element(saved.axes, at), start, reduction.at)
 
         def reduce(at: Point) -> Stmt:
             at = replace(at, inner=at.inner or saved.inner)
@@ -241,14 +242,13 @@ class Nests:
             if condition is None and in_lanes:
                 return loop  # it stores what the lanes are put together to
             guarded = loop if condition is None else If(condition, loop)
-            return block(self.loops(inner_loops, at, start_at), guarded)
-
-        def without(at: Point) -> Stmt:
-            label = Label(buffer.name)
-            return Store(label, buffer, self.element(saved.axes, at), start, reduction.at)
+            return block(self.loops(inner_loops, at, lambda point: start_at(point, init)), guarded)
 
         nest = self.loops(outer_loops, at, reduce)
-        return nest if around is None else If(around, nest, self.loops(saved.axes, at, without))
+        if around is None:
+            return nest
+        other = Label(buffer.name)
+        return If(around, nest, self.loops(saved.axes, at, lambda point: start_at(point, other)))
 
     def in_lanes(self, reduction: ra.DenseReduce, saved: SavedReduction, at: Point) -> Stmt:
         """Return the nests that reduce one element in lanes, which have a buffer of their own."""

@@ -13,28 +13,28 @@ from ragged.transform.storage.pack import pack
 from tests.ragged.transform.data_support import valid
 from tests.ragged.transform.support import body, label, refused
 
-CELL = """\
+_CELL = """\
 program("cell")
 
 count: input()
-W: parameter(float32[5, {width}])
-U: parameter(float32[5, {width}])
-x: payload(float32[count, {width}])
-a: workspace(float32[count, 5])
-b: workspace(float32[count, 5])
-y: output(float32[count, 5])
+W: parameter(float32[{columns}, {width}])
+U: parameter(float32[{columns}, {other}])
+x: payload(float32[count, {longer}])
+a: workspace(float32[count, {columns}])
+b: workspace(float32[count, {columns}])
+y: output(float32[count, {columns}])
 
 with kernel:
     for n in parallel(count):
-        for i in serial(5):
+        for i in serial({columns}):
             a[n, i]: a.init = 0.0
             for j in serial({width}):
                 a[n, i] += W[i, j] * x[n, j]
-        for i in serial(5):
+        for i in serial({columns}):
             b[n, i]: b.init = 0.0
-            for j in serial({width}):
+            for j in serial({other}):
                 b[n, i] += x[n, j] * U[i, j]
-        for i in serial(5):
+        for i in serial({columns}):
             y[n, i] = a[n, i] - b[n, i]
 """
 MATRICES = """\
@@ -53,6 +53,14 @@ with kernel:
                 for k in serial(5):
                     y[n, i, r] += W[i, k + 5] * M[n, k, r]
 """
+
+
+def cell(width, other=None, columns=5):
+    """Return the text of two sums of products with x, of `width` and of `other` as many terms, or as many."""
+    other = other or width
+    return _CELL.format(width=width, other=other, longer=max(width, other), columns=columns)
+
+
 GATES = ("a", "b")
 
 
@@ -81,14 +89,14 @@ def cell_data(width, count=3):
 
 
 def test_text(golden):
-    program = parse(CELL.format(width=6))
+    program = parse(cell(6))
     new = valid(pair_products, program, labels(program)).program
     golden("pair_products.txt", f"{program}\npair_products(a, b)\n\n{new}")
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 6])
 def test_factors_are_rounded_and_sums_are_not(width):
-    program = parse(CELL.format(width=width))
+    program = parse(cell(width))
     new = valid(pair_products, program, labels(program)).program
     sizes, arrays = cell_data(width)
     W, U, x = (rounded(arrays[name]) for name in ("W", "U", "x"))
@@ -101,7 +109,7 @@ def test_factors_are_rounded_and_sums_are_not(width):
 @pytest.mark.parametrize("multiple", [1, 2, 4])
 @pytest.mark.parametrize("width", [4, 6, 16, 33])
 def test_whole_tiles_of_pairs_and_columns_change_no_bit(width, multiple):
-    program = parse(CELL.format(width=width))
+    program = parse(cell(width))
     plain = pair_products(program, labels(program)).program
     new = valid(pair_products, program, labels(program), multiple).program
     pairs, columns = -(-width // (2 * multiple)) * multiple, {1: 5, 2: 6, 4: 8}[multiple]
@@ -110,53 +118,29 @@ def test_whole_tiles_of_pairs_and_columns_change_no_bit(width, multiple):
     np.testing.assert_array_equal(interpret(new, sizes, arrays)["y"], interpret(plain, sizes, arrays)["y"])
 
 
-LENGTHS = """\
-program("lengths")
-
-count: input()
-W: parameter(float32[5, {one}])
-U: parameter(float32[5, {other}])
-x: payload(float32[count, 40])
-a: workspace(float32[count, 5])
-b: workspace(float32[count, 5])
-y: output(float32[count, 5])
-
-with kernel:
-    for n in parallel(count):
-        for i in serial(5):
-            a[n, i]: a.init = 0.0
-            for j in serial({one}):
-                a[n, i] += W[i, j] * x[n, j]
-        for i in serial(5):
-            b[n, i]: b.init = 0.0
-            for j in serial({other}):
-                b[n, i] += U[i, j] * x[n, j]
-        for i in serial(5):
-            y[n, i] = a[n, i] - b[n, i]
-"""
-
-
 @pytest.mark.parametrize("multiple", [1, 4])
 @pytest.mark.parametrize(("one", "other"), [(6, 8), (8, 6), (15, 16), (12, 40)])
 def test_sums_of_other_lengths_have_other_pairs(one, other, multiple):
-    program = parse(LENGTHS.format(one=one, other=other))
+    program = parse(cell(one, other))
     new = valid(pair_products, program, labels(program), multiple).program
     rng = np.random.default_rng(one)
-    arrays = {"W": drawn(rng, 5, one), "U": drawn(rng, 5, other), "x": drawn(rng, 3, 40)}
+    arrays = {"W": drawn(rng, 5, one), "U": drawn(rng, 5, other), "x": drawn(rng, 3, max(one, other))}
     W, U, x = (rounded(arrays[name]) for name in ("W", "U", "x"))
     got = interpret(new, {"count": 3}, arrays)["y"]
     np.testing.assert_allclose(got, x[:, :one] @ W.T - x[:, :other] @ U.T, rtol=0, atol=1e-5)
 
 
 def test_a_loop_that_reads_by_columns_is_as_long_as_it_was():
-    text = CELL.format(width=6).replace("a[n, i]: a.init = 0.0", "a[n, i]: a.init = c[i]")
+    text = cell(6).replace("a[n, i]: a.init = 0.0", "a[n, i]: a.init = c[i]")
     text = text.replace("x: payload", "c: parameter(float32[5])\nx: payload")
     text = text.replace("a[n, i] += W[i, j] * x[n, j]", "a[n, i] = reduce(sum, W[i, j] * x[n, j], init=c[i])")
     program = parse(text)
     new = valid(pair_products, program, labels(program), 4).program
     assert "W_pairs: bound(bfloat16x2[5, 4])" in str(new) and "U_pairs: bound(bfloat16x2[8, 4])" in str(new)
     sizes, arrays = cell_data(6)
-    interpret(new, sizes, arrays | {"c": drawn(np.random.default_rng(0), 5)})
+    arrays["c"] = drawn(np.random.default_rng(0), 5)
+    plain = pair_products(program, labels(program)).program
+    np.testing.assert_array_equal(interpret(new, sizes, arrays)["y"], interpret(plain, sizes, arrays)["y"])
 
 
 def test_columns_of_a_result_or_of_several_dimensions_are_as_many_as_they_were():
@@ -167,16 +151,15 @@ def test_columns_of_a_result_or_of_several_dimensions_are_as_many_as_they_were()
 
 @pytest.mark.parametrize(("columns", "whole"), [(7, 8), (9, 12), (17, 24), (26, 32), (33, 40), (51, 64)])
 def test_how_many_columns_are_whole_tiles(columns, whole):
-    program = parse(CELL.replace("5", str(columns)).format(width=8))
-    new = pair_products(program, labels(program), 4).program
-    assert f"W_pairs: bound(bfloat16x2[{whole}, 4])" in str(
-        new
-    ) and f"a: workspace(float32[count, {whole}])" in str(new)
+    program = parse(cell(8, columns=columns))
+    text = str(pair_products(program, labels(program), 4).program)
+    assert f"W_pairs: bound(bfloat16x2[{whole}, 4])" in text
+    assert f"a: workspace(float32[count, {whole}])" in text
 
 
 @pytest.mark.parametrize("width", [5, 6, 33])
 def test_machine_code_is_the_interpreter(width):
-    program = parse(CELL.format(width=width))
+    program = parse(cell(width))
     new = fuse_multiply_add(pair_products(program, labels(program)).program).program
     sizes, arrays = cell_data(width)
     entries = compile_program(new).entries
@@ -187,7 +170,7 @@ def test_machine_code_is_the_interpreter(width):
 
 
 def test_pairs_are_packed_in_blocks_that_do_not_fill_up():
-    program = parse(CELL.format(width=6))
+    program = parse(cell(6))
     pairs = pair_products(program, labels(program)).program
     table = next(each for each in pairs.buffers if each.name == "W_pairs")
     packed = valid(pack, pairs, table, "W_packed", ((0, 3),), (0, 2, 1), multiple=4).program
@@ -203,14 +186,14 @@ def test_pairs_are_packed_in_blocks_that_do_not_fill_up():
 
 
 def test_products_of_one_thing_share_its_pairs():
-    program = parse(CELL.format(width=6))
+    program = parse(cell(6))
     new = valid(pair_products, program, labels(program)).program
     assert body(new).count("= pair(") == 1
     assert body(valid(pair_products, program, labels(program)[:1]).program).count("dot(") == 1
 
 
 def test_what_changes_in_between_is_paired_again():
-    text = CELL.format(width=5).replace("x: payload", "x: workspace")
+    text = cell(5).replace("x: payload", "x: workspace")
     start = "            x[n, {0}]: x.start = 1.0\n"
     first, second = (
         f"        for j in serial(5):\n{start.format('j')}".replace("1.0", v) for v in ("1.0", "2.0")
@@ -238,7 +221,7 @@ def test_a_part_of_a_parameter_times_matrices():
 
 
 def test_products_of_two_things_have_pairs_of_their_own():
-    text = CELL.format(width=5).replace("x[n, j] * U", "z[n, j] * U")
+    text = cell(5).replace("x[n, j] * U", "z[n, j] * U")
     program = parse(text.replace("x: payload", "z: payload(float32[count, 5])\nx: payload"))
     new = valid(pair_products, program, labels(program)).program
     sizes, arrays = cell_data(5)
@@ -249,7 +232,7 @@ def test_products_of_two_things_have_pairs_of_their_own():
 
 
 def test_two_parts_of_one_parameter_have_pairs_of_their_own():
-    text = CELL.format(width=5).replace("U[i, j]", "W[i, j + 5]")
+    text = cell(5).replace("U[i, j]", "W[i, j + 5]")
     program = parse(text.replace("W: parameter(float32[5, 5])", "W: parameter(float32[5, 10])"))
     new = valid(pair_products, program, labels(program)).program
     rng = np.random.default_rng(0)
