@@ -86,7 +86,8 @@ def sum_(extent: int, function: Callable[[IndexVar], ExprLike]) -> Expr:
 
     A sum of 32 terms or more that depends on no dense index, as a dot product, is compiled as 16 partial sums: lane l
     adds up the terms l, l + 16, ..., lanes are added in pairs, and then come the terms that fill no row of 16. Where
-    products are added up, as in `U[i, j] * h[n, j] + V[i, j] * x[n, j]`, each has a sum of its own.
+    products are added up, as in `U[i, j] * h[n, j] + V[i, j] * x[n, j]`, each has a sum of its own. The sum of products
+    is multiplied by the factors that do not depend on j, and divided by such divisors, afterwards.
 
     Example:
         >>> u = compute((N, H), lambda n, i: sum_(H, lambda j: U[i, j] * hs[n, j]))
@@ -190,12 +191,41 @@ def _over_index(
 
 
 def _sum_of(index: IndexVar, body: Expr, at: Location | None) -> Expr:
-    """Return the sum over an index: where products are added up, the sum of each, as a product alone has a tile."""
+    """Return the sum over an index: where products are added up, the sum of each, as a product alone has a tile.
+
+    What all terms are multiplied by or divided by is outside of the sum.
+    """
     match body:
         case BinaryExpr(op=BinaryOp.ADD | BinaryOp.SUB as op, lhs=lhs, rhs=rhs) if _adds_product(body):
             return binary(op, _sum_of(index, lhs, at), _sum_of(index, rhs, at))
         case _:
-            return DenseReduce(Combiner.SUM, index, body, dtype=body.dtype, at=at)
+            inside, outside = _factors(index, body)
+            if inside is None:
+                inside, outside = body, []
+            total: Expr = DenseReduce(Combiner.SUM, index, inside, dtype=body.dtype, at=at)
+            for by, factor in outside:
+                total = binary(by, total, factor)
+            return total
+
+
+def _factors(index: IndexVar, expr: Expr) -> tuple[Expr | None, list[tuple[BinaryOp, Expr]]]:
+    """Return the product of the factors that depend on an index, and the others with the operator before each."""
+    match expr:
+        case BinaryExpr(op=BinaryOp.MUL, lhs=lhs, rhs=rhs):
+            one, before = _factors(index, lhs)
+            other, after = _factors(index, rhs)
+            if one is None or other is None:
+                return (other if one is None else one), [*before, *after]
+            return binary(BinaryOp.MUL, one, other), [*before, *after]
+        case BinaryExpr(op=BinaryOp.DIV, lhs=lhs, rhs=rhs) if _is_free_of(index, rhs):
+            dividend, others = _factors(index, lhs)
+            return dividend, [*others, (BinaryOp.DIV, rhs)]
+        case _:
+            return (None, [(BinaryOp.MUL, expr)]) if _is_free_of(index, expr) else (expr, [])
+
+
+def _is_free_of(index: IndexVar, expr: Expr) -> bool:
+    return all(part is not index for part in subexpressions(expr))
 
 
 def _adds_product(expr: Expr) -> bool:

@@ -150,9 +150,9 @@ class RecursionSchedule:
     def hoist_constants(self) -> None:
         """Compute values that are equal at all nodes of a case once, at binding (CORTEX section 4.3).
 
-        These are values that depend on parameters alone, such as the initial state of all leaves of a class. Apply it
-        after specializing, which determines the cases. `ScheduleError` if constants are hoisted already, or there are
-        none.
+        These depend on parameters alone: the initial state of all leaves of a class, or a part of an expression, as
+        `exp(W[i, j])`, of no more elements than the largest tensor that it reads. Apply it after specializing, which
+        determines the cases. `ScheduleError` if constants are hoisted already, or there are none.
         """
         if self._options.constants:
             raise _repeated("hoist_constants: constants are hoisted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from ragged.ir import expr as ir
@@ -16,7 +17,8 @@ class InlinedVersions:
     """Temporaries with one reader, at its own indices: `found` by version.
 
     `readers` has the reader of each other one that is a sum of products: the sum goes on in registers in the loops of
-    that statement. Other reductions are nests of their own.
+    that statement. Other reductions are nests of their own, and so are two sums with one reader: in its loops neither
+    would have a tile of its own.
     """
 
     found: dict[TensorVersion, CheckedStatement] = field(default_factory=dict)
@@ -55,6 +57,8 @@ def inlined_versions(analysed: AnalysedFunction) -> InlinedVersions:
         while reader.target in found.found:
             (reader,) = readers[reader.target]
         found.readers[target] = reader
+    sums = Counter(found.readers.values())
+    found.readers = {target: reader for target, reader in found.readers.items() if sums[reader] == 1}
     return found
 
 

@@ -12,6 +12,7 @@ from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import LEAF, CaseFacts
 from cortex.ra.lower.inputs import part_of_nodes
 from cortex.ra.lower.nests import Nests
+from cortex.ra.lower.translate import ConstantParts
 from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
 from cortex.ra.tensor import Compute
@@ -21,19 +22,19 @@ from ragged.ir.expr import Buffer, Call, Ref, Var
 from ragged.ir.stmt import For, Let, LoopKind, Stmt, block
 
 
-def computed_after(model: Model, buffers: Buffers) -> Iterator[Stmt]:
+def computed_after(model: Model, buffers: Buffers, constant: ConstantParts) -> Iterator[Stmt]:
     """Yield the loops that compute what a model has after its recursion, in order.
 
     Computes that read each other at their own node share a loop. Where it matters whether a node has children, there is
-    a loop over inner nodes and one over leaves.
+    a loop over inner nodes and one over leaves. What is `constant` has been computed.
     """
     held: dict[ModelTensor, Buffer] = {body: buffers.outputs[ph] for ph, body in model.outputs.values()}
     for group in _groups(model):
         held |= {tensor: buffers.after_of(tensor) for tensor in group}
         if S in group[0].shape:
-            yield _over_structures(group, held, buffers)
+            yield _over_structures(group, held, buffers, constant)
         else:
-            yield from _over_nodes(group, held, buffers)
+            yield from _over_nodes(group, held, buffers, constant)
 
 
 def _groups(model: Model) -> Iterator[list[Compute]]:
@@ -55,22 +56,26 @@ def _reads_elsewhere(tensor: Compute, group: list[Compute]) -> bool:
     return any(not isinstance(read.indices[0], NodeVar) for read in reads)
 
 
-def _over_structures(group: list[Compute], held: dict[ModelTensor, Buffer], buffers: Buffers) -> Stmt:
+def _over_structures(
+    group: list[Compute], held: dict[ModelTensor, Buffer], buffers: Buffers, constant: ConstantParts
+) -> Stmt:
     assert buffers.functions.members is not None
     structure = Var("s")
-    nests = Nests(buffers, CaseFacts(), held.__getitem__, Ref(structure), of_structures=True)
+    nests = Nests(buffers, CaseFacts(), held.__getitem__, Ref(structure), constant, of_structures=True)
     body = block(*(nests.compute(tensor, held[tensor]) for tensor in group))
     return For(structure, Call(buffers.functions.members.structures), body, LoopKind.PARALLEL, STRUCTURE)
 
 
-def _over_nodes(group: list[Compute], held: dict[ModelTensor, Buffer], buffers: Buffers) -> Iterator[Stmt]:
+def _over_nodes(
+    group: list[Compute], held: dict[ModelTensor, Buffer], buffers: Buffers, constant: ConstantParts
+) -> Iterator[Stmt]:
     functions = buffers.functions
     for leaf in (False, True) if any(map(_distinguishes_leaves, group)) else (None,):
         domain = frozenset((True, False) if leaf is None else (leaf,))
         begin, extent = part_of_nodes(domain, Call(functions.num_inner), Call(functions.num_nodes))
         step, node = Var("n"), Var("node")
         answers: dict[Hashable, bool] = {} if leaf is None else {LEAF: leaf}
-        nests = Nests(buffers, CaseFacts(answers), held.__getitem__, Ref(node))
+        nests = Nests(buffers, CaseFacts(answers), held.__getitem__, Ref(node), constant)
         body = block(*(nests.compute(tensor, held[tensor]) for tensor in group))
         yield For(step, extent, Let(node, add(begin, Ref(step)), body), LoopKind.PARALLEL, AFTER)
 

@@ -17,6 +17,7 @@ from cortex.ra.lower.inputs import Inputs
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.order import adjacent_reductions
 from cortex.ra.lower.tables import LookupTables
+from cortex.ra.lower.translate import none_constant
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import ChildAt
@@ -157,12 +158,13 @@ class Case:
 
     def is_constant(self, tensor: Compute) -> bool:
         """Return whether a tensor is computed when parameters are bound."""
-        return self.constants is not None and self.same.holds(tensor) and self.same.pays(tensor)
+        return self.constants is not None and self.same.holds(tensor) and self.same.pays(tensor.body)
 
     def stmts(self) -> Stmt:
         """Return the nests of this case, with results stored to the output buffers."""
         zeros = self.zeros if self.zeros.childless else None
-        nests = Nests(self.buffers, self.known, self.result, self.node, zeros)
+        constant = none_constant if self.constants is None else self.constants.of_expr
+        nests = Nests(self.buffers, self.known, self.result, self.node, constant, zeros)
         targets = self.targets()
         parts: list[Stmt] = []
         for tensor in adjacent_reductions(self.needed(), self.operands, self.resolve):

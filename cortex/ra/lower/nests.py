@@ -13,7 +13,7 @@ from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.lanes import LANES, is_in_lanes, lane_nests
 from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, inner_axes, within
-from cortex.ra.lower.translate import Carrier, ExprLowering, Point
+from cortex.ra.lower.translate import Carrier, ConstantParts, ExprLowering, Point, none_constant
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar
 from cortex.ra.tensor import Compute
@@ -36,6 +36,7 @@ class Nests:
     known: CaseFacts
     results: Callable[[ModelTensor], Buffer]
     node: Expr
+    constant: ConstantParts = none_constant
     zeros: Zeros | None = None
     carrier: Carrier | None = None
     of_structures: bool = False
@@ -44,7 +45,7 @@ class Nests:
 
     def __post_init__(self) -> None:
         self.translator = ExprLowering(
-            self.buffers, self.known, self.results, self.reduced, self.zeros, self.carrier
+            self.buffers, self.known, self.results, self.reduced, self.constant, self.zeros, self.carrier
         )
 
     def compute(self, compute: Compute, target: Buffer) -> Stmt:
@@ -54,7 +55,7 @@ class Nests:
         """
         axes: tuple[Axis, ...] = (*(() if compute.child is None else (compute.child,)), *compute.indices)
         body = compute.body
-        if isinstance(body, ra.Reduction) and not self.empty(body):
+        if isinstance(body, ra.Reduction) and not self.is_given(body, ()):
             inner = list(self.hoist(body.body, within(axes, body), (), target.name))
             return block(*inner, self.accumulate(body, SavedReduction(target, axes), Point(self.node)))
         before = list(self.hoist(body, axes, (), target.name))
@@ -135,11 +136,14 @@ class Nests:
         assert saved is not None, "hoist has been there"
         return Load(saved.buffer, self.element(saved.axes, at), reduction.at)
 
-    def empty(self, reduction: ra.Reduction) -> bool:
-        """Return whether the reduction is known to be over no children, or over zeros."""
-        if self.translator.is_zero(reduction):
-            return True
-        return isinstance(reduction, ra.ChildReduce) and self.known.leaf is True
+    def is_given(self, expr: ra.Expr, guards: Guards) -> bool:
+        """Return whether an expression needs no nests: it is zero, or is computed when parameters are bound."""
+        return self.empty(expr) or self.constant(expr, guards) is not None
+
+    def empty(self, expr: ra.Expr) -> bool:
+        """Return whether an expression is known to be zero, or to be reduced over no children."""
+        over_none = isinstance(expr, ra.ChildReduce) and self.known.leaf is True
+        return over_none or self.translator.is_zero(expr)
 
     def find(self, reduction: ra.Reduction, guards: Guards, *, inner: bool) -> SavedReduction | None:
         """Return the saved value of a reduction that is available where `guards` hold, or None."""
@@ -148,7 +152,7 @@ class Nests:
 
     def hoist(self, expr: ra.Expr, scope: tuple[Axis, ...], guards: Guards, name: str) -> Iterator[Stmt]:
         """Yield the nests of the reductions in `expr`, innermost first; `scope` are the axes around it."""
-        if self.translator.is_zero(expr):
+        if self.is_given(expr, guards):
             return
         match expr:
             case ra.Where():
@@ -156,7 +160,7 @@ class Nests:
                     yield from self.hoist(part, scope, holds, name)
             case ra.DenseReduce() | ra.ChildReduce() | ra.NodeReduce():
                 inner = any(isinstance(axis, ChildVar) for axis in scope)
-                if not self.empty(expr) and self.find(expr, guards, inner=inner) is None:
+                if self.find(expr, guards, inner=inner) is None:
                     yield from self.hoist(expr.body, within(scope, expr), guards, name)
                     saved = self.keep(expr, scope, guards, name)
                     if not saved.nested:
@@ -201,7 +205,6 @@ class Nests:
             set(saved.axes).isdisjoint(free_axes(condition)) for condition, _ in saved.guards
         )
         around = self.translator.guards(saved.guards, at) if same and saved.axes else None
-
         nested = list(self.nested(reduction.body, saved.guards, at.inner or saved.inner))
         in_lanes = is_in_lanes(reduction) and not nested
         inner_loops = inner_axes(saved, nested)

@@ -9,7 +9,7 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.nests import Nests
-from cortex.ra.lower.translate import Carrier
+from cortex.ra.lower.translate import Carrier, ConstantParts
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute
 from ragged.ir.expr import Buffer, Call, Const, Load, Ref, Var
@@ -25,16 +25,18 @@ def gathered_roots(functions: StructureFunctions, results: Mapping[Buffer, Buffe
     yield _over_roots(functions, place, node, copies)
 
 
-def computed_at_roots(model: Model, buffers: Buffers) -> Iterator[Stmt]:
+def computed_at_roots(model: Model, buffers: Buffers, constant: ConstantParts) -> Iterator[Stmt]:
     """Yield the loop that computes the heads of a model, and what they alone read; none if it has no heads.
 
-    What the recursion computes is read from the outputs' rows of the root.
+    What the recursion computes is read from the outputs' rows of the root, and what is `constant` from its buffers.
     """
     if not model.heads:
         return
     place, node = Var("r"), Var("root")
     held: dict[ModelTensor, Buffer] = {body: buffers.outputs[ph] for ph, body in model.outputs.values()}
-    nests = Nests(buffers, CaseFacts(), held.__getitem__, Ref(node), carrier=Carrier(None, Ref(place)))
+    nests = Nests(
+        buffers, CaseFacts(), held.__getitem__, Ref(node), constant, carrier=Carrier(None, Ref(place))
+    )
     parts: list[Stmt] = []
     for tensor in model.root_computes:
         assert isinstance(tensor, Compute), "the checks of the language refuse branches"

@@ -167,7 +167,7 @@ class _TableRowNests(Nests):
     def __post_init__(self) -> None:
         self.taken = isinstance(self.own.compute.body, ra.DenseReduce)
         self.translator = _AtRow(
-            self.buffers, self.known, self.results, self.reduced, self.zeros, value=self.value
+            self.buffers, self.known, self.results, self.reduced, self.constant, self.zeros, value=self.value
         )
 
     def accumulator(self, reduction: ra.Reduction, axes: tuple[Axis, ...], name: str) -> Buffer:

@@ -55,6 +55,22 @@ Reduced = Callable[["ra.Reduction", Point], Expr]
 """Returns the value of a reduction, which has its own nest, at a point."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ConstantPart:
+    """The `buffer` of an expression of parameters alone, filled when they are bound: a value for each of `axes`."""
+
+    buffer: Buffer
+    axes: tuple[ra.IndexVar, ...]
+
+
+ConstantParts = Callable[[ra.Expr, tuple[Guard, ...]], ConstantPart | None]
+"""Returns where the value of an expression under some guards is, if it is computed when parameters are bound."""
+
+
+def none_constant(_: ra.Expr, __: tuple[Guard, ...]) -> None:
+    """Return that an expression is computed at each node."""
+
+
 @dataclass(frozen=True, slots=True)
 class Carrier:
     """The place of a node among those that carry a payload: from 1 up; 0 for all others.
@@ -70,14 +86,16 @@ class Carrier:
 class ExprLowering:
     """Translates expressions in one case of a model.
 
-    `results` gives the buffer of a compute in this case; `reduced` the value of a reduction; `zeros`, if given, the
-    zero expressions; `carrier`, if given, the place of the node among those that carry a payload.
+    `results` gives the buffer of a compute in this case; `reduced` the value of a reduction; `constant` what is
+    computed when parameters are bound; `zeros`, if given, the zero expressions; `carrier`, if given, the place of the
+    node among those that carry a payload.
     """
 
     buffers: Buffers
     known: CaseFacts
     results: Callable[[ModelTensor], Buffer]
     reduced: Reduced
+    constant: ConstantParts
     zeros: Zeros | None = None
     carrier: Carrier | None = None
 
@@ -89,6 +107,9 @@ class ExprLowering:
         known = self.known.constant(expr)
         if known is not None:
             return Const(known, INDEX, where)
+        part = self.constant(expr, at.guards)
+        if part is not None:
+            return Load(part.buffer, (Const(0), *(at.indices[axis] for axis in part.axes)), where)
         match expr:
             case ra.BinaryExpr(op=BinaryOp.ADD, lhs=lhs, rhs=rhs) if self.is_zero(lhs):
                 return self.expr(rhs, at)

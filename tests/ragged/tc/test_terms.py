@@ -25,6 +25,11 @@ def chain(float(M,K) a, float(K,N) b, float(N,P) c) -> (y) {
 def kept(float(M,K) a, float(K,N) b, float(N) c) -> (y) {
   y(m,n) +=! a(m,k) * b(k,n) + c(n)
 }
+def gated(float(M,K) x, float(K,N) a, float(K,N) c) -> (y) {
+  s(m,n) +=! x(m,k) * a(k,n)
+  t(m,n) +=! x(m,k) * c(k,n)
+  y(m,n) = s(m,n) * sigmoid(t(m,n))
+}
 def axis(int32 D, float(M,K) a, float(K,N) b) -> (y) {
   y(m,n) +=! k < D ? a(m,k) * b(k,n) : 0
 }
@@ -105,3 +110,11 @@ def test_a_sum_that_goes_on_from_another_is_tiled_too():
         for m, n, k in ((5, 37, 7), (13, 70, 3), (1, 3, 1)):
             a, b, c, d = data(0, m, k), data(1, k, n), data(2, m, k), data(3, k, n)
             np.testing.assert_allclose(f(a, b, c, d), a @ b + c @ d, rtol=1e-4, atol=1e-4)
+
+
+def test_two_sums_of_one_reader_have_tiles():
+    x, a, c = data(0, 48, 64), data(1, 64, 96), data(2, 64, 96)
+    f = LIB.gated.compile(threads=1)
+    np.testing.assert_allclose(f(x, a, c), (x @ a) / (1 + np.exp(-(x @ c))), rtol=1e-4, atol=1e-4)
+    loops = f.show("loops")
+    assert all(f"{name}_acc = local(float32[" in loops for name in ("s", "t"))
