@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from ragged.api.attach import read_at
 from ragged.api.dims import affine_sizes
-from ragged.api.program import computed, reads
-from ragged.api.row_groups import is_product, row_group, varies
+from ragged.api.program import computed, is_product, reads
+from ragged.api.row_groups import row_group, varies
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor, Reduction
 from ragged.api.values import Value

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
+from ragged.api.dims import affine_sizes
 from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.errors import Location, ModelError, ScheduleError
-from ragged.ir.expr import Const
+from ragged.ir.expr import Binary, Const
+from ragged.ir.ops import BinaryOp, Combiner
 
 
 def refuse(what: str, because: str | None = None, fix: str | None = None) -> NoReturn:
@@ -133,15 +136,35 @@ def computed(tensors: Sequence[RaggedTensor]) -> list[RaggedTensor]:
     return [tensor for tensor in tensors if tensor.kind is Kind.COMPUTED]
 
 
+def is_product(body: object) -> TypeGuard[Reduction]:
+    """Return whether a body is a sum of products."""
+    if not isinstance(body, Reduction) or body.combiner is not Combiner.SUM:
+        return False
+    return isinstance(body.body.expr, Binary) and body.body.expr.op is BinaryOp.MUL
+
+
 def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) -> None:
-    """Compute each reduction inside an expression in the rows of that expression's tensor."""
-    for tensor in tensors:
-        if not tensor.part:
+    """Compute each reduction inside an expression in the rows of that expression's tensor.
+
+    Two sums of products in one expression are nests of their own: in the rows of one result neither has a tile.
+    """
+    read_by = {
+        tensor: next(other for other in tensors if tensor in set(reads(other)))
+        for tensor in tensors
+        if tensor.part
+    }
+    products = Counter(reader for tensor, reader in read_by.items() if _is_dense_product(tensor))
+    for tensor, reader in read_by.items():
+        if products[reader] > 1 and _is_dense_product(tensor):
             continue
-        (reader,) = (other for other in tensors if tensor in set(reads(other)))
         depth = _part_depth(tensor, reader, rows_of(reader))
         if depth:
             decisions.at[tensor] = (reader, depth)
+
+
+def _is_dense_product(tensor: RaggedTensor) -> bool:
+    """Return whether a tensor has sums of products over all places of its dimensions."""
+    return is_product(tensor.body) and all(affine_sizes(each.extent.expr) is not None for each in tensor.dims)
 
 
 def take_parts_along(

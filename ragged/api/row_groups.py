@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from ragged.api.attach import read_at
 from ragged.api.dims import affine_sizes
 from ragged.api.program import computed, reads, refuse
 from ragged.api.tensors import RaggedTensor, Reduction
-from ragged.ir.expr import Binary, Ref, Var
-from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.expr import Ref, Var
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions, variables
 
@@ -72,13 +70,6 @@ def row_group(
     for tensor in kept:
         _check(what, group, tensor)
     return group
-
-
-def is_product(body: object) -> TypeGuard[Reduction]:
-    """Return whether a body is a sum of products."""
-    if not isinstance(body, Reduction) or body.combiner is not Combiner.SUM:
-        return False
-    return isinstance(body.body.expr, Binary) and body.body.expr.op is BinaryOp.MUL
 
 
 def varies(tensor: RaggedTensor, places: Mapping[int, int]) -> bool:

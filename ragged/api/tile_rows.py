@@ -45,6 +45,7 @@ class TilingSchedule(DecisionSchedule):
             refuse(what, because="its rows are in no dimension that all tensors computed with them have")
         own = self.decisions
         decided = {each for each in (*own.at, *own.groups) if not each.part}
+        decided |= {at for each, (at, _) in own.at.items() if not each.part}
         if own.loops or own.storage or own.bulk or not decided.isdisjoint(group.places):
             refuse(
                 what,
@@ -75,7 +76,9 @@ class TilingSchedule(DecisionSchedule):
 
         self.outputs = tuple(map(now, self.outputs))
         self.tensors = tensors_of(self.outputs)
-        at = {now(t): (now(at), n) for t, (at, n) in own.at.items() if t not in tiling.new}
+        at = {  # what a row of the group needs and is in none of its loops is computed for all rows
+            now(t): (now(at), n) for t, (at, n) in own.at.items() if tiling.new.keys().isdisjoint((t, at))
+        }
         self.decisions = ScheduleDecisions(at=at, groups={now(t): each for t, each in own.groups.items()})
         self._decided = []
         depth = len(tiling.group.outer)

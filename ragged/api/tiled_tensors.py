@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ragged.api.dims import RaggedDim
-from ragged.api.row_groups import RowGroup, is_product
+from ragged.api.program import is_product
+from ragged.api.row_groups import RowGroup
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueSource, binary
 from ragged.arith.fold import floordiv, modulo

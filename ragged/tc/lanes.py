@@ -11,7 +11,7 @@ from ragged.api.values import Value
 from ragged.arith.affine import growth
 from ragged.arith.fold import floordiv, modulo, plus, times
 from ragged.ir import expr as ir
-from ragged.ir.ops import BinaryOp
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions, subexpressions
 
@@ -137,13 +137,18 @@ class _Lanes:
         lanes = self.part("lanes", LANES, wide, ir.Const(0), ())
         folded = self.folded("folded", lanes, LANES // FEWER, FEWER)
         begin = times(wide, ir.Const(LANES))
-        fours = self.part("fours", FEWER, floordiv(modulo(length, LANES), FEWER), begin, (folded,))
+        # A row of fewer elements has none in the lanes; but a sum of nothing, 0, changes the sign of -0.
+        none = (
+            isinstance(length, ir.Const) and length.value < LANES and self.body.combiner is not Combiner.SUM
+        )
+        start = () if none else (folded,)
+        fours = self.part("fours", FEWER, floordiv(modulo(length, LANES), FEWER), begin, start)
         whole = self.folded("whole", fours, FEWER, None, self.body.init)
         at = [ir.Ref(each) for each in self.result.indices]
         self.result.body = self.reduction(
             {}, modulo(length, FEWER), lambda k: plus(times(most, ir.Const(FEWER)), k), _load(whole, at)
         )
-        return whole, fours, folded, lanes
+        return (whole, fours) if none else (whole, fours, folded, lanes)
 
     def split(self, size: int) -> RaggedTensor:
         """Return partial results of blocks of `size` elements, the last one of what is left, and combine them."""

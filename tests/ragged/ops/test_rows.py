@@ -22,7 +22,15 @@ WIDTHS = pytest.mark.parametrize("width", [1, 17, 48, 512])
 
 @pytest.mark.parametrize(
     ("inner", "outer", "activation"),
-    [(1, 17, "relu"), (17, 1, None), (48, 48, "gelu"), (512, 48, "relu"), (17, 512, "gelu")],
+    [
+        (1, 17, "relu"),
+        (17, 1, None),
+        (3, 1, "gelu"),
+        (150, 1, "relu"),
+        (48, 48, "gelu"),
+        (512, 48, "relu"),
+        (17, 512, "gelu"),
+    ],
 )
 @FEW
 @example(lengths=[], seed=0)
@@ -193,3 +201,14 @@ def test_rows_of_a_width_that_fills_no_vectors_share_loads(inner, outer):
     x = [random.standard_normal((length, inner), np.float32) for length in (1, 0, 7, 13)]
     found = function(x=ragged.array(x))
     np.testing.assert_allclose(found[3], x[3] @ weight.T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_one_feature_is_a_dot_product_in_lanes(dtype):
+    values, weight = normal(0, 8, 150).astype(dtype), normal(1, 1, 150).astype(dtype)
+    found = ops.linear(ragged.array(values, lengths=np.int32([3, 0, 5])), weight)
+    assert found.dtype == dtype
+    expected = values.astype(np.float64) @ weight.astype(np.float64).T
+    assert error(np.asarray(found.values, np.float64), expected.ravel()) <= (
+        4e-3 if dtype == "float16" else 1e-5
+    )
