@@ -148,11 +148,7 @@ def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) 
 
     Two sums of products in one expression are nests of their own: in the rows of one result neither has a tile.
     """
-    read_by = {
-        tensor: next(other for other in tensors if tensor in set(reads(other)))
-        for tensor in tensors
-        if tensor.part
-    }
+    read_by = {tensor: _only_reader(tensor, tensors) for tensor in tensors if tensor.part}
     products = Counter(reader for tensor, reader in read_by.items() if _is_dense_product(tensor))
     for tensor, reader in read_by.items():
         if products[reader] > 1 and _is_dense_product(tensor):
@@ -160,6 +156,11 @@ def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) 
         depth = _part_depth(tensor, reader, rows_of(reader))
         if depth:
             decisions.at[tensor] = (reader, depth)
+
+
+def _only_reader(tensor: RaggedTensor, tensors: Sequence[RaggedTensor]) -> RaggedTensor:
+    (reader,) = (other for other in tensors if tensor in set(reads(other)))
+    return reader
 
 
 def _is_dense_product(tensor: RaggedTensor) -> bool:

@@ -22,9 +22,8 @@ TERMS = {
         ra.num_children(n) == 2, 0.5, ra.sum(H, lambda j: (W[i, j] + V[i, j]) * h(n, j))
     ),
 }
-GUARDED = "under a guard of an index"
 HERE = {
-    GUARDED: lambda h, n, i: ra.sum(
+    "under a guard of an index": lambda h, n, i: ra.sum(
         H, lambda j: ra.where((j < H - 1) & (ra.num_children(n) != 1), W[i, j + 1] * V[i, j], 0.25) * h(n, j)
     ),
     "an outer product": lambda h, n, i: ra.sum(H, lambda j: G[i] * W[0, j] * h(n, j)),

@@ -17,7 +17,6 @@ from cortex.ra.lower.inputs import Inputs
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.order import adjacent_reductions
 from cortex.ra.lower.tables import LookupTables
-from cortex.ra.lower.translate import none_constant
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import ChildAt
@@ -163,7 +162,7 @@ class Case:
     def stmts(self) -> Stmt:
         """Return the nests of this case, with results stored to the output buffers."""
         zeros = self.zeros if self.zeros.childless else None
-        constant = none_constant if self.constants is None else self.constants.of_expr
+        constant = self.inputs.constants.of_expr
         nests = Nests(self.buffers, self.known, self.result, self.node, constant, zeros)
         targets = self.targets()
         parts: list[Stmt] = []

@@ -75,9 +75,13 @@ def uniform_everywhere() -> UniformValues:
 
 @dataclass
 class Constants:
-    """Writes the bind stage; `everywhere` holds the constants that all cases share."""
+    """Writes the bind stage; `everywhere` holds the constants that all cases share.
+
+    With `of_parts` parts of expressions are among them, not only whole computes.
+    """
 
     buffers: Buffers
+    of_parts: bool = False
     everywhere: UniformValues = field(default_factory=uniform_everywhere)
     parts: list[Stmt] = field(default_factory=list)
     _of_exprs: dict[ra.Expr, ConstantPart | None] = field(default_factory=dict)
@@ -102,7 +106,7 @@ class Constants:
         It takes no more elements than the largest tensor it reads. Where a guard depends on indices, it might be
         evaluated at indices that the guard excludes: there it is none.
         """
-        if any(True for condition, _ in guards for _ in free_axes(condition)):
+        if not self.of_parts or any(True for condition, _ in guards for _ in free_axes(condition)):
             return None
         if expr not in self._of_exprs:
             self._of_exprs[expr] = self._part(expr) if self._is_part(expr) else None

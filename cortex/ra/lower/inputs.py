@@ -23,7 +23,7 @@ from cortex.ra.lower.case_facts import CaseFacts, subject
 from cortex.ra.lower.constants import Constants
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.tables import LookupTables
-from cortex.ra.lower.translate import Carrier, ConstantParts, none_constant
+from cortex.ra.lower.translate import Carrier
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.model import Model
 from cortex.ra.node import NodeVar
@@ -129,7 +129,6 @@ class Inputs:
     hoisted: tuple[Compute, ...]
     constants: Constants
     tables: LookupTables
-    constant: ConstantParts = none_constant
     needed: dict[Compute, set[bool]] = field(default_factory=dict)
     finite: set[InputTensor] = field(default_factory=set)
     listed: dict[Compute, _Listed] = field(init=False)
@@ -216,7 +215,9 @@ class Inputs:
         return For(step, extent, at, LoopKind.PARALLEL, PLACE)
 
     def _nests(self, node: Var, carrier: Carrier | None = None) -> Nests:
-        return Nests(self.buffers, CaseFacts(), self._result, Ref(node), self.constant, carrier=carrier)
+        return Nests(
+            self.buffers, CaseFacts(), self._result, Ref(node), self.constants.of_expr, carrier=carrier
+        )
 
     def _result(self, tensor: ModelTensor) -> Buffer:
         assert isinstance(tensor, Compute)

@@ -23,7 +23,7 @@ from cortex.ra.lower.keys import keys_of
 from cortex.ra.lower.nests import Nests
 from cortex.ra.lower.roots import computed_at_roots, gathered_roots
 from cortex.ra.lower.tables import LookupTables
-from cortex.ra.lower.translate import ConstantParts, Point, none_constant
+from cortex.ra.lower.translate import Point
 from cortex.ra.lower.used import used_functions
 from cortex.ra.model import Model
 from cortex.ra.tensor import Compute, InputTensor
@@ -140,27 +140,23 @@ class _ModelLowering:
     constants: Constants = field(init=False)
     tables: LookupTables = field(init=False)
     inputs: Inputs = field(init=False)
-    constant: ConstantParts = field(init=False)
     computed: Mapping[ModelTensor, frozenset[int]] = field(init=False)
     finite: set[InputTensor] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.buffers = Buffers(self.model, self.functions, self.options.roots_alone)
         self.computed = CaseAnalysis(self.model).computed
-        self.constants = Constants(self.buffers)
+        self.constants = Constants(self.buffers, self.options.constants)
         keys = {each: keys_of(self.model, each, self.computed[each]) for each in self.options.tables}
         self.tables = LookupTables(self.buffers, self.constants, keys)
         hoisted = hoistable(self.model, self.options) if self.options.hoisted else ()
-        self.constant = self.constants.of_expr if self.options.constants else none_constant
-        self.inputs = Inputs(
-            self.model, self.functions, self.buffers, hoisted, self.constants, self.tables, self.constant
-        )
+        self.inputs = Inputs(self.model, self.functions, self.buffers, hoisted, self.constants, self.tables)
 
     def kernel(self) -> Stmt:
         recursion = self.by_class() if self.options.batched and self.options.checks else self.by_leaf()
         copies = gathered_roots(self.functions, self.buffers.roots)
-        heads = computed_at_roots(self.model, self.buffers, self.constant)
-        after = computed_after(self.model, self.buffers, self.constant)
+        heads = computed_at_roots(self.model, self.buffers, self.constants.of_expr)
+        after = computed_after(self.model, self.buffers, self.constants.of_expr)
         return block(self.inputs.stmts(), recursion, *copies, *heads, *after)
 
     def by_leaf(self) -> Stmt:

@@ -212,3 +212,10 @@ def test_one_feature_is_a_dot_product_in_lanes(dtype):
     assert error(np.asarray(found.values, np.float64), expected.ravel()) <= (
         4e-3 if dtype == "float16" else 1e-5
     )
+    function = ragged.compile(
+        linear_program(150, 1, None, False, ragged.parameter),
+        {"linear_weight": weight.astype(np.float32)},
+        threads=1,
+    )
+    loops = function.show("loops")
+    assert "linear_lanes" in loops and "linear_weight_packed" not in loops

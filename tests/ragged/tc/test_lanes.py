@@ -234,3 +234,15 @@ def test_splits_that_are_refused(split, what):
 def test_fixed_lengths_have_the_order_of_all_lengths(length):
     x = data(7, length)
     assert LIB.whole32.compile(sizes={"K": length})(x).tobytes() == LIB.whole32(x).tobytes()
+
+
+@pytest.mark.parametrize(("operator", "lanes"), [("max=!", False), ("+=!", True)])
+def test_lanes_that_a_short_row_leaves_empty_are_computed_for_sums_alone(operator, lanes):
+    """A sum of nothing is 0, which added to -0 is 0: the sign is that of rows of any length."""
+    program = tc.define(f"def f(float(N,M) x) -> (y) {{ y(n) {operator} x(n,m) }}")
+    some, fixed = program.f.compile(threads=1), program.f.compile(sizes={"M": 7}, threads=1)
+    assert ("y_lanes" in fixed.show("loops")) == lanes
+    x = np.random.default_rng(0).standard_normal((9, 7), np.float32)
+    x[3] = -0.0
+    x[4, 2] = np.nan
+    assert some(x).tobytes() == fixed(x).tobytes()
