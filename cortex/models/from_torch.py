@@ -91,7 +91,8 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     chosen = _layout(state_dict, family, layout)
     faults: list[str] = []
     given: dict[str, list[tuple[str, Array]]] = {}
-    heads = [key for key in state_dict if part_of(chosen, key) is None and HEADS & set(key.split("."))]
+    cells = {_module(key) for key in state_dict if part_of(chosen, key) is not None}
+    heads = [key for key in state_dict if HEADS.intersection(key.split(".")) and _module(key) not in cells]
     if heads:
         _LOG.warning("from_torch: left out, as of a classifier: %s", ", ".join(heads))
     for key, value in state_dict.items():
@@ -117,6 +118,11 @@ def from_torch(state_dict: Mapping[str, Any], model: ra.Model, layout: str = "au
     return {name: _assembled(model, name, given.get(name)) for name in names}
 
 
+def _module(key: str) -> str:
+    """Return the name of the module that has an entry."""
+    return key.rpartition(".")[0]
+
+
 class _Fault(Exception):
     """An entry of the state that does not fit."""
 
@@ -138,7 +144,7 @@ def _family(model: ra.Model) -> Family:
     )
 
 
-def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> StateDictLayout:
+def _layout(state_dict: Mapping[str, Any], family: Family, name: object) -> StateDictLayout:
     """Return the layout of that name, or for "auto" the one with a mark among the entries."""
     if name != "auto":
         return _named(family, name)
@@ -167,9 +173,9 @@ def _layout(state_dict: Mapping[str, Any], family: Family, name: str) -> StateDi
     return marked[0][1] if marked else family.layouts[-1]
 
 
-def _named(family: Family, name: str) -> StateDictLayout:
+def _named(family: Family, name: object) -> StateDictLayout:
     known = {layout.name: layout for layout in family.layouts}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ModelError(
             f"from_torch: layout={name!r} is unknown",
             at=Location.capture(),

@@ -8,6 +8,7 @@ from cortex.compiler.agreement import BOUND, relative_error
 from cortex.compiler.options import RecursionOptions
 from cortex.compiler.output import Array, Output
 from ragged.errors import InternalError
+from ragged.tuning.subject import bits_of
 
 
 def disagreement(
@@ -20,7 +21,7 @@ def disagreement(
     """
     largest = 0.0
     for name, mine, own in _pairs(out, expected):
-        if mine.tobytes() == own.tobytes():
+        if bits_of(mine) == bits_of(own):
             continue
         if options.refactor == base.refactor:
             raise InternalError(

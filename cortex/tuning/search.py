@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,9 @@ def tune(
                 f"tune: {name} is not for its user to say",
                 because="it compares all nodes for all options, on this machine",
             )
+    unknown = next((name for name in compile_args if name not in signature(compile).parameters), None)
+    if unknown is not None:
+        raise TypeError(f"tune() got an unexpected keyword argument '{unknown}'")
     points = Space.of(default_space(model) if space is None else space, DEFAULT)
     cache = compile_args.get("cache", True)
     with CompileAhead(usable_cores() if cache else 0) as ahead:

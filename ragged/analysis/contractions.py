@@ -115,7 +115,7 @@ def _is_invariant(contraction: Contraction, loop: Var) -> bool:
 def _contraction(site: Site, update: Reduce) -> Contraction | None:
     """Return the contraction at a site, or None if it has another form."""
     value = update.value
-    if len(update.axes) != 1 or not update.buffer.dtype.is_float:
+    if len(update.axes) != 1:
         return None
     axis, outputs = site.loops[-1], _outputs(site)
     init = _init(site, update)

@@ -110,7 +110,7 @@ def _reductions(program: Program) -> Iterator[DenseReduction]:
 
 
 def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
-    if not update.buffer.dtype.is_float or not update.indices:
+    if not update.indices:
         return None
     count = len(update.axes)
     axes, outputs = site.loops[-count:], _outputs(site, count)

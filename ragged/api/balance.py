@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ragged.api.lower import LoweredOperators
 from ragged.api.signature import Order, Policy, ShareTable
-from ragged.api.tensors import Loop
 from ragged.api.values import Value
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
@@ -36,23 +35,23 @@ class Balancing:
 
 
 def remap(
-    loops: LoopSchedule, lowered: LoweredOperators, loop: Loop, own: Var, work: Value, policy: Policy
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Value, policy: Policy
 ) -> tuple[Var, list[Balancing]]:
-    """Run a loop, which is `own` now, in an order by work; return the new loop and the arrays of a call.
+    """Run a loop in an order by work; return the new loop and the arrays of a call.
 
     Raises:
         ScheduleError: as `RaggedSchedule.remap`.
     """
-    what = f"remap: cannot run loop '{own.name}' in another order"
+    what = f"remap: cannot run loop '{loop.name}' in another order"
     before = loops.checkpoint()
     try:
-        table = _table(loops, lowered, loop, own, work, what)
-        name = loops.program.free_name(f"{own.name}_order")
-        loops.apply(declare_order, name, own)
-        made = loops.apply(remap_iterations, own, loops.function(name)).loops[own][0]
+        table = _table(loops, lowered, loop, work, what)
+        name = loops.program.free_name(f"{loop.name}_order")
+        loops.apply(declare_order, name, loop)
+        made = loops.apply(remap_iterations, loop, loops.function(name)).loops[loop][0]
         found = [Balancing(Order(name, table_name(table), policy), table)]
         if policy is Policy.LONGEST_FIRST:
-            found.append(balance(loops, lowered, loop, made, work, what))
+            found.append(balance(loops, lowered, made, work, what))
     except ScheduleError:
         loops.restore(before)
         raise
@@ -60,27 +59,25 @@ def remap(
 
 
 def balance(
-    loops: LoopSchedule, lowered: LoweredOperators, loop: Loop, own: Var, work: Value, what: str | None = None
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Value, what: str | None = None
 ) -> Balancing:
-    """Share out a loop, which is `own` now, by work; return the array of a call. `what` is the refusal of another step.
+    """Share out a loop by work; return the array of a call. `what` is the refusal of another step.
 
     Raises:
         ScheduleError: as `RaggedSchedule.balance`.
     """
     table = _table(
-        loops, lowered, loop, own, work, what or f"balance: cannot share out loop '{own.name}' by work"
+        loops, lowered, loop, work, what or f"balance: cannot share out loop '{loop.name}' by work"
     )
-    name = loops.program.free_name(f"{own.name}_begin")
-    loops.apply(balance_shares, name, own)
+    name = loops.program.free_name(f"{loop.name}_begin")
+    loops.apply(balance_shares, name, loop)
     fact = next(each for each in loops.program.facts if isinstance(each, Shares) and each.begin.name == name)
     return Balancing(ShareTable(name, fact.count.name, table_name(table)), table)
 
 
-def _table(
-    loops: LoopSchedule, lowered: LoweredOperators, loop: Loop, own: Var, work: Value, what: str
-) -> Function:
+def _table(loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Value, what: str) -> Function:
     """Return the prelude's table of the work of each iteration of a loop."""
-    found = loop_site(loops.program, own, what.partition(":")[0])
+    found = loop_site(loops.program, loop, what.partition(":")[0])
     assert isinstance(found.stmt, For)
     around, body = [*found.around, found.stmt], found.stmt.body
     lets: list[Let] = []
@@ -90,20 +87,19 @@ def _table(
     inside = Site(found.stage, body, (*around, *lets))
     bound = {outer.var for outer in (*around, *lets) if isinstance(outer, For | Let)}
     names: dict[Var, Expr] = {}
-    for position, dim in enumerate(loop.tensor.dims):
-        var = lowered.loops[loop.tensor, position]
-        if var in bound:
-            names[dim.dim.var] = Ref(var)
+    for (tensor, position), var in lowered.loops.items():
+        if var in bound and position < len(tensor.dims):
+            names[tensor.dims[position].dim.var] = Ref(var)
     value = substitute(lowered.functions.expr(work.expr), names)
     require_index(loops.program, inside, value, ZERO, what)
     for let in reversed(lets):
         value = substitute(value, {let.var: let.value})
     extent = found.stmt.extent
-    if variables(value, extent) - {own}:
+    if variables(value, extent) - {loop}:
         raise ScheduleError(
             what,
             because=f"loops around it change how often it runs, {expr_text(extent)} times, or its work, "
             f"{expr_text(value)}",
             fix="name an outermost loop, or fuse_loops with those around it first",
         )
-    return lowered.functions.tables.values([(own, extent)], value, extent, DType.INT64)
+    return lowered.functions.tables.values([(loop, extent)], value, extent, DType.INT64)

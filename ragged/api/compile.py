@@ -10,6 +10,7 @@ from ragged.api.compile_options import CompileOptions, Precision, read_options
 from ragged.api.default_decisions import decide_by_default
 from ragged.api.function import RaggedFunction
 from ragged.api.preludes import programs_of
+from ragged.api.program import keep_products_apart
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import RaggedSignature
 from ragged.api.tensors import RaggedTensor
@@ -103,14 +104,7 @@ def compiled_parts(
     """Compile ragged operators as `compile` does, which binds parameters besides; `params` are checked first."""
     if schedule not in ("default", None):
         raise UserError(f"compile: schedule={schedule!r} is neither 'default' nor None")
-    if not isinstance(program, RaggedSchedule | RaggedTensor):
-        raise UserError(
-            f"compile: {type(program).__name__} is neither a tensor nor a schedule of some",
-            fix="ragged.compile(y), where y = ragged.compute(...)",
-        )
-    own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
-    if schedule is not None:
-        own = decide_by_default(own)
+    own = decided_schedule("compile", program, precision, default=schedule is not None)
     chosen = read_options(
         own,
         options=options,
@@ -126,6 +120,27 @@ def compiled_parts(
     recipe = recipe_of(own, chosen, target, scheduled)
     kernel = find_or_generate(recipe, chosen, cache=cache)
     return CompiledParts(kernel, replace(own.signature, precision=chosen.precision), threads, workers)
+
+
+def decided_schedule(
+    what: str, program: RaggedSchedule | RaggedTensor, precision: str, *, default: bool = True
+) -> RaggedSchedule:
+    """Return the schedule of what is compiled, with `default` decisions where its user made none.
+
+    Raises:
+        UserError: `program` is no tensor and no schedule; the message begins with `what`.
+    """
+    if not isinstance(program, RaggedSchedule | RaggedTensor):
+        raise UserError(
+            f"{what}: {type(program).__name__} is neither a tensor nor a schedule of some",
+            fix=f"ragged.{what}(y), where y = ragged.compute(...)",
+        )
+    own = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
+    if default:
+        own = decide_by_default(own)
+    if precision == "bf16" and not own.decided:
+        keep_products_apart(own.decisions)
+    return own
 
 
 def recipe_of(schedule: RaggedSchedule, options: CompileOptions, target: TargetLike, workers: int) -> Recipe:

@@ -63,6 +63,7 @@ class DecisionSchedule:
                 refused when loops are made.
         """
         what = f"pad_loop: cannot pad loop '{loop.name}'"
+        self._decide(what, multiple)
         self._own(loop.tensor, what)
         if loop.position >= len(loop.tensor.dims):
             refuse(
@@ -70,7 +71,6 @@ class DecisionSchedule:
                 because="it is the loop of a reduction: more of it would be another value",
                 fix="split it with a peeled tail",
             )
-        self._decide(what, multiple)
         self._require_own_nest(what, loop.tensor, loop.position)
         require_known(what, loop.tensor, loop.position, self.decisions, multiple)
         self.decisions.loops[loop.tensor, loop.position] = multiple

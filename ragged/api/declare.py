@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ragged.api.dims import RaggedDim, affine_sizes, extent_of
-from ragged.api.reductions import Scoped, normal_form, parameter_names
+from ragged.api.lanes import reduce_rows_in_lanes
+from ragged.api.reductions import Scoped, normal_form, parameter_names, started_in
 from ragged.api.tensors import DimLike, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueLike, as_float, lift, read_dtype, stored
+from ragged.api.wide_operands import widen_operands
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
 from ragged.ir.dtype import INDEX, DType
@@ -76,11 +78,14 @@ def compute(
     if not isinstance(given, Value) and dtype is None and value.dtype is INDEX:
         value = as_float(value)
     if dtype is not None:
-        value = stored(value, read_dtype(what, dtype))
+        value = stored(started_in(value, read_dtype(what, dtype)), read_dtype(what, dtype))
     scope = tuple(Scoped(each, index) for each, index in zip(own, indices, strict=True))
     body = normal_form(name, value, scope)
     dtype = body.body.dtype if isinstance(body, Reduction) else body.dtype
-    return RaggedTensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
+    made = RaggedTensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
+    widen_operands(made)
+    reduce_rows_in_lanes(made)
+    return made
 
 
 def _declared(what: str, kind: Kind, name: str, dims: Sequence[DimLike], dtype: str | DType) -> RaggedTensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypeGuard
 
 from ragged.api.dims import affine_sizes
-from ragged.api.tensors import Kind, RaggedTensor, Reduction
+from ragged.api.tensors import Kind, PartPlace, RaggedTensor, Reduction
 from ragged.errors import Location, ModelError, ScheduleError
 from ragged.ir.expr import Binary, Const
 from ragged.ir.ops import BinaryOp, Combiner
@@ -148,19 +148,29 @@ def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) 
 
     Two sums of products in one expression are nests of their own: in the rows of one result neither has a tile.
     """
-    read_by = {tensor: _only_reader(tensor, tensors) for tensor in tensors if tensor.part}
+    read_by = {tensor: _last_reader(tensor, tensors) for tensor in tensors if tensor.part}
     products = Counter(reader for tensor, reader in read_by.items() if _is_dense_product(tensor))
     for tensor, reader in read_by.items():
         if products[reader] > 1 and _is_dense_product(tensor):
             continue
-        depth = _part_depth(tensor, reader, rows_of(reader))
+        depth = _part_depth(tensor, reader, _loops_around(tensor, reader))
         if depth:
             decisions.at[tensor] = (reader, depth)
 
 
-def _only_reader(tensor: RaggedTensor, tensors: Sequence[RaggedTensor]) -> RaggedTensor:
-    (reader,) = (other for other in tensors if tensor in set(reads(other)))
-    return reader
+def keep_products_apart(decisions: ScheduleDecisions) -> None:
+    """Compute sums of products inside expressions in the rows of these, if still where `decide_parts` put them.
+
+    There each is a nest of its own, the factors of which a pass can round.
+    """
+    for part, (reader, depth) in list(decisions.at.items()):
+        if part.part is PartPlace.ROWS and _is_dense_product(part) and depth == len(reader.dims):
+            decisions.at[part] = (reader, min(depth, rows_of(reader)))
+
+
+def _last_reader(part: RaggedTensor, tensors: Sequence[RaggedTensor]) -> RaggedTensor:
+    """Return the reader of a part that others are computed for, if it has several (`reduce_rows_in_lanes`)."""
+    return [other for other in tensors if part in set(reads(other))][-1]
 
 
 def _is_dense_product(tensor: RaggedTensor) -> bool:
@@ -178,9 +188,16 @@ def take_parts_along(
     for part in reads(tensor):
         if reading is not None and reading not in reads(part):
             continue
-        own = _part_depth(part, tensor, rows_of(tensor))
-        if part.part and decisions.at.get(part) == (tensor, own):
+        own = _part_depth(part, tensor, _loops_around(part, tensor))
+        if part.part and decisions.at.get(part, (tensor, 0)) == (tensor, own):
             decisions.at[part] = (tensor, max(own, _part_depth(part, tensor, depth)))
+
+
+def _loops_around(part: RaggedTensor, reader: RaggedTensor) -> int:
+    """Return the number of loops of its reader that a part is computed in, if it has as many dimensions."""
+    if part.part is PartPlace.ELEMENTS or _is_dense_product(part):
+        return len(reader.dims)
+    return min(rows_of(reader), len(reader.dims) - (part.part is PartPlace.COLUMNS))
 
 
 def _part_depth(part: RaggedTensor, reader: RaggedTensor, most: int) -> int:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from ragged.api.dims import RaggedDim, extent_of
-from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
+from ragged.api.tensors import Axis, Kind, PartPlace, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueLike, agree, as_number, check_integers
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
+from ragged.ir.dtype import INDEX, DType
 from ragged.ir.ops import Combiner
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.walk import subexpressions
@@ -54,6 +55,29 @@ def reduction(
     buffer = ir.Buffer(combiner.value, body.dtype, (), ir.Role.WORKSPACE)
     made = Reduction(combiner, axes, body, buffer, at, start)
     return Value(ir.Load(made.buffer, (), at), {made.buffer: made})
+
+
+def started_in(value: Value, dtype: DType) -> Value:
+    """Return the value that a tensor of a type stores; a minimum or maximum of integers starts in that type.
+
+    Of no elements it is the largest or least number of the type: that of the wider one it is computed in is none of it.
+    """
+    source = value.sources.get(value.expr.buffer) if isinstance(value.expr, ir.Load) else None
+    if not isinstance(source, Reduction) or source.init is not None:
+        return value
+    start = narrow_identity(source.combiner, dtype)
+    if start is None or source.buffer.dtype.is_float:
+        return value
+    made = replace(source, init=Value(start))
+    return Value(value.expr, {made.buffer: made})
+
+
+def narrow_identity(combiner: Combiner, dtype: DType) -> ir.Const | None:
+    """Return what a minimum or a maximum starts from in integers narrower than they are computed in; None of others."""
+    narrow = dtype.is_int and dtype.bytes < INDEX.bytes
+    if combiner not in (Combiner.MIN, Combiner.MAX) or not narrow:
+        return None
+    return ir.Const(combiner.identity_of(dtype))
 
 
 def _extent_along(dim: RaggedDim, index: ir.Var, body: Value, what: str) -> Value:
@@ -151,7 +175,7 @@ def _hoisted(name: str, value: Value, scope: tuple[Scoped, ...]) -> Value:
             indices,
             body,
             source.at,
-            part=True,
+            part=PartPlace.ROWS,
         )
         del sources[buffer]
         sources[made.buffer] = made

@@ -121,7 +121,7 @@ class RaggedSchedule(TilingSchedule, NamedParts):
         edge = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
         return self.loops.apply(partition_loop, own, edge).loops[own]
 
-    def remap(self, loop: Loop, work: Value, policy: Policy = Policy.DEALT) -> Var:
+    def remap(self, loop: LoopLike, work: Value, policy: Policy = Policy.DEALT) -> Var:
         """Run the outermost iterations of an operator in an order by their `work` (CoRa's thread remapping).
 
         With `Policy.DEALT` every worker's share has as many iterations and about as much work; with `LONGEST_FIRST`
@@ -135,12 +135,11 @@ class RaggedSchedule(TilingSchedule, NamedParts):
 
             s.remap(C.loops[0], m(batch) * n(batch) * k(batch))
         """
-        own = self.loop(loop)
-        made, balances = remap(self.loops, self.lowered, loop, own, work, policy)
+        made, balances = remap(self.loops, self.lowered, self.loop(loop), work, policy)
         self._balances += balances
         return made
 
-    def balance(self, loop: Loop, work: Value) -> None:
+    def balance(self, loop: LoopLike, work: Value) -> None:
         """Give workers contiguous shares of equal work, and not of as many iterations (CoRa's load balancing).
 
         `loop` is an outermost loop, or one of those that `fuse_loops` made one; `work` is that of an iteration, an
@@ -154,7 +153,7 @@ class RaggedSchedule(TilingSchedule, NamedParts):
             s.fuse_loops(C.loops[0], C.loops[1])
             s.balance(C.loops[1], m(batch) * k(batch))
         """
-        self._balances.append(balance(self.loops, self.lowered, loop, self.loop(loop), work))
+        self._balances.append(balance(self.loops, self.lowered, self.loop(loop), work))
 
     def reorder(self, *loops: LoopLike) -> None:
         """Interchange perfectly nested loops into this order."""

@@ -22,6 +22,14 @@ class Kind(Enum):
     COMPUTED = "computed"
 
 
+class PartPlace(Enum):
+    """Where something inside another tensor's computation is computed, unless its user decides on that."""
+
+    ROWS = "in the rows of its reader"
+    COLUMNS = "in the rows of its reader, for all elements of the last dimension"
+    ELEMENTS = "for each element of its reader"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
     """A loop of a reduction, 0 <= var < extent."""
@@ -72,8 +80,8 @@ class Loop:
 class RaggedTensor(ValueSource):
     """A tensor: named dimensions, a dtype, and the body that computes its elements.
 
-    `indices` are the index variables of `body`. `part` marks a reduction inside another tensor's expression, computed
-    in the same rows. Reading a tensor at indices gives a value.
+    `indices` are the index variables of `body`. `part` marks what is inside another tensor's computation. Reading a
+    tensor at indices gives a value.
     """
 
     name: str
@@ -83,7 +91,7 @@ class RaggedTensor(ValueSource):
     indices: tuple[ir.Var, ...] = ()
     body: Value | Reduction | None = None
     at: Location | None = field(default=None, repr=False)
-    part: bool = False
+    part: PartPlace | None = None
     buffer: ir.Buffer = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

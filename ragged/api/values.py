@@ -122,6 +122,9 @@ def converted(value: Value, dtype: DType) -> Value:
 def cast(value: ValueLike, dtype: str | DType) -> Value:
     """Return the value in another type, as C converts: to integers toward zero, to narrower ones by dropping bits.
 
+    Integers are computed in int64: those of uint64 from 2**63 up are negative there, also where they become floats, and
+    in comparisons, minima and maxima.
+
     Floats of 16 bits and narrow integers round, or wrap, and are computed with in float32 and int64.
 
     Example:

@@ -8,7 +8,7 @@ from ragged.analysis.contractions import contractions
 from ragged.analysis.matrix_nests import LANES
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Load, Role
+from ragged.ir.expr import Binary, Const, Load, Role
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
@@ -82,6 +82,7 @@ def _products(program: Program) -> list[Label]:
 def _is_parameter(operand: object) -> bool:
     match operand:
         case Load(buffer=buffer):
-            return buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and len(buffer.shape) > 1
+            is_matrix = sum(extent != Const(1) for extent in buffer.shape) > 1
+            return buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and is_matrix
         case _:
             return False

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import inf
+from numbers import Real
 from typing import TypeAlias
 
 from ragged.arith.affine import affine
@@ -18,6 +19,7 @@ ShapesLike: TypeAlias = (
 """For each size by name a number, the numbers it takes, or how often it takes each; or a list of shapes."""
 
 _MOST = 100_000
+_WEIGHTS = "how often each size occurs, above 0 for one of them: shapes={'T': {5: 0.9, 24: 0.1}}"
 _OTHER_EXTENT = "lengths, or quotients and products of sizes, decide it"
 
 
@@ -132,14 +134,22 @@ def _shape(choice: Iterable[tuple[str, int, float]]) -> Shape:
 
 def _weights(name: str, given: int | Iterable[int] | Mapping[int, float]) -> list[tuple[int, float]]:
     if isinstance(given, Mapping):
-        pairs = [(_size(name, value), float(weight)) for value, weight in given.items()]
+        pairs = [(_size(name, value), _weight(name, weight)) for value, weight in given.items()]
     elif isinstance(given, Iterable):
         pairs = [(_size(name, value), 1.0) for value in given]
     else:
         pairs = [(_size(name, given), 1.0)]
-    if not all(0 <= weight < inf for _, weight in pairs) or not any(weight for _, weight in pairs):
-        raise UserError(f"shapes: the weights of '{name}' are not positive", fix="how often each size occurs")
+    if not pairs:
+        raise UserError(f"shapes: no size of '{name}' is given", fix="leave it out, or shapes={'T': [5, 24]}")
+    if not any(weight for _, weight in pairs):
+        raise UserError(f"shapes: all weights of '{name}' are 0", fix=_WEIGHTS)
     return pairs
+
+
+def _weight(name: str, given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < inf:
+        raise UserError(f"shapes: {given!r} is no weight of a size of '{name}'", fix=_WEIGHTS)
+    return float(given)
 
 
 def _size(name: str, value: object) -> int:

@@ -10,7 +10,6 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value
 from ragged.ops.activations import Activation, activation
-from ragged.ops.rows import reduce_rows
 
 Declare = Callable[..., RaggedTensor]
 """`ragged.parameter`, for weights that are bound once, or `ragged.input_tensor`, for those of a call."""
@@ -96,24 +95,21 @@ def normalized(
     share = 1.0 / max(width, 1)
     weight = declare(f"{name}_weight", [(feature, width)], x.dtype) if scale else None
     bias = declare(f"{name}_bias", [(feature, width)], x.dtype) if shift else None
-    mean = reduce_rows(
-        f"{name}_mean", rows, width, lambda b, t, i: x[b, t, i], then=lambda total: total * share
-    )
+    mean = ragged.compute(f"{name}_mean", rows, lambda b, t: ragged.sum(width, lambda i: x[b, t, i]) * share)
     centred = ragged.compute(
-        f"{name}_centred", [*rows, (feature, width)], lambda b, t, i: x[b, t, i] - mean.result[b, t]
-    )
-    inverse = reduce_rows(
-        f"{name}_inverse",
-        rows,
-        width,
-        lambda b, t, i: centred[b, t, i] * centred[b, t, i],
-        then=lambda total: 1.0 / ragged.sqrt(total * share + eps),
+        f"{name}_centred", [*rows, (feature, width)], lambda b, t, i: x[b, t, i] - mean[b, t]
     )
 
+    def deviation(b: Value, t: Value) -> Value:
+        total = ragged.sum(width, lambda i: centred[b, t, i] * centred[b, t, i])
+        return ragged.sqrt(total * share + eps)
+
+    inverse = ragged.compute(f"{name}_inverse", rows, lambda b, t: 1.0 / deviation(b, t))
+
     def element(b: Value, t: Value, i: Value) -> Value:
-        value = centred[b, t, i] * inverse.result[b, t]
+        value = centred[b, t, i] * inverse[b, t]
         value = value if weight is None else value * weight[i]
         return value if bias is None else value + bias[i]
 
     result = ragged.compute(name, [*rows, (feature, width)], element, x.dtype)
-    return Normalization(result, (inverse.result, *inverse.parts, centred, mean.result, *mean.parts))
+    return Normalization(result, (inverse, centred, mean))

@@ -7,7 +7,6 @@ from typing import Any, Unpack
 import ragged
 from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
-from ragged.api.tensors import RaggedTensor
 from ragged.data.read import read_array
 from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
@@ -16,7 +15,7 @@ from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
 from ragged.ops.module import Module
 from ragged.ops.operands import as_ragged, count_of, float_type
-from ragged.ops.rows import fuse_rows, reduce_rows
+from ragged.ops.rows import fuse_rows
 from ragged.ops.state import Shapes, bound_names
 
 
@@ -120,31 +119,7 @@ def _program(
     inner: int, outer: int, act: Activation, bias: bool, declare: Declare, dtype: str = "float32"
 ) -> RaggedSchedule:
     x = sequences().rows("x", inner, dtype)
-    if outer == 1:
-        return _dot_products(x, inner, act, bias=bias, declare=declare)
     result = affine("linear", x, inner, outer, act, bias=bias, declare=declare)
     s = ragged.Schedule(result)
     fuse_rows(s, result)
-    return s
-
-
-def _dot_products(
-    x: RaggedTensor, inner: int, act: Activation, *, bias: bool, declare: Declare
-) -> RaggedSchedule:
-    """Return the program of one output feature, which fills no vector: the products of a row are in lanes."""
-    feature, f = ragged.dim("out"), activation(act)
-    weight = declare("linear_weight", [(feature, 1), (ragged.dim("in"), inner)], x.dtype)
-    offset = declare("linear_bias", [(feature, 1)], x.dtype) if bias else None
-    made = reduce_rows(
-        "linear",
-        [*x.dims[:2], (feature, 1)],
-        inner,
-        lambda b, t, _, k: x[b, t, k] * weight[0, k],
-        then=lambda total: f(total if offset is None else total + offset[0]),
-        dtype=x.dtype.value,
-    )
-    s = ragged.Schedule(made.result)
-    for part in made.parts:
-        s.compute_at(part, made.result.loops[1])
-    fuse_rows(s, made.result)
     return s

@@ -12,7 +12,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, float_type, form_of, without
-from ragged.ops.rows import fuse_rows, reduce_rows
+from ragged.ops.rows import fuse_rows
 
 Kind = Literal["sum", "mean", "max"]
 Pooled: TypeAlias = "RaggedArray | npt.NDArray[Any]"
@@ -67,18 +67,10 @@ def _program(kind: Kind, form: Form, axis: int, dtype: str) -> RaggedSchedule:
     def then(total: Value) -> Value:
         return total / extent if kind == "mean" else total
 
-    if axis < len(x.dims) - 1:
-        result = ragged.compute(
-            kind,
-            rows,
-            lambda *i: then(reduce(extent, lambda j: x[(*i[:axis], j, *i[axis:])])),
-            dtype,
-        )
-        return ragged.Schedule(result)
-    made = reduce_rows(kind, rows, extent, lambda *i: x[i], reduce, then, dtype)
-    s = ragged.Schedule(made.result)
-    for part in made.parts:
-        s.compute_at(part, made.result.loops[axis - 1])
-    if axis > 1:
-        fuse_rows(s, made.result)
+    result = ragged.compute(
+        kind, rows, lambda *i: then(reduce(extent, lambda j: x[(*i[:axis], j, *i[axis:])])), dtype
+    )
+    s = ragged.Schedule(result)
+    if 1 < axis == len(x.dims) - 1:
+        fuse_rows(s, result)
     return s

@@ -10,7 +10,7 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.operands import Form, as_ragged, axis_of, float_type, form_of, without
-from ragged.ops.rows import RowReduction, fuse_rows, reduce_rows
+from ragged.ops.rows import fuse_rows
 
 
 def softmax(x: object, axis: int = -1, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
@@ -40,7 +40,6 @@ def _program(form: Form, axis: int, dtype: str) -> RaggedSchedule:
     x = ragged.input_tensor("x", form.declared(), dtype)
     rows = without(x.dims, axis)
     extent = x.dims[axis].extent
-    last = axis == len(x.dims) - 1
 
     def at(row: tuple[Value, ...], place: Value) -> tuple[Value, ...]:
         return (*row[:axis], place, *row[axis:])
@@ -48,23 +47,12 @@ def _program(form: Form, axis: int, dtype: str) -> RaggedSchedule:
     def row_of(indices: tuple[Value, ...]) -> tuple[Value, ...]:
         return (*indices[:axis], *indices[axis + 1 :])
 
-    if last:
-        most = reduce_rows("most", rows, extent, lambda *i: x[i], ragged.max)
-    else:
-        most = RowReduction(
-            ragged.compute("most", rows, lambda *i: ragged.max(extent, lambda j: x[at(i, j)])), ()
-        )
-    weights = ragged.compute("weights", x.dims, lambda *i: ragged.exp(x[i] - most.result[row_of(i)]))
-    if last:
-        total = reduce_rows("total", rows, extent, lambda *i: weights[i], then=lambda sum: 1.0 / sum)
-    else:
-        total = RowReduction(
-            ragged.compute("total", rows, lambda *i: 1.0 / ragged.sum(extent, lambda j: weights[at(i, j)])),
-            (),
-        )
-    result = ragged.compute("softmax", x.dims, lambda *i: weights[i] * total.result[row_of(i)], dtype)
+    most = ragged.compute("most", rows, lambda *i: ragged.max(extent, lambda j: x[at(i, j)]))
+    weights = ragged.compute("weights", x.dims, lambda *i: ragged.exp(x[i] - most[row_of(i)]))
+    total = ragged.compute("total", rows, lambda *i: 1.0 / ragged.sum(extent, lambda j: weights[at(i, j)]))
+    result = ragged.compute("softmax", x.dims, lambda *i: weights[i] * total[row_of(i)], dtype)
     s = ragged.Schedule(result)
-    for part in (total.result, *total.parts, weights, most.result, *most.parts):
+    for part in (total, weights, most):
         s.compute_at(part, result.loops[axis - 1])
     if axis > 1:
         fuse_rows(s, result)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from ragged.errors import UserError
 from ragged.ir.expr import Var
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.arguments import (
@@ -55,6 +56,14 @@ class TcCallable:
         self._known_calls = KnownCalls()
         self._operator: object = None
         self._reverses: dict[object, tuple[list[str], object]] = {}
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied, as other compiled functions do."""
+        raise UserError(
+            f"{self._function.name} cannot be pickled or copied",
+            because="it has machine code, and functions that are compiled for calls",
+            fix="ragged.tc.define(text) there; or f.save(path), and ragged.tc.load(path) in the other process",
+        )
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.api.compile import compiled_parts
+from ragged.api.reduced_elements import COLUMNS
 from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.api.tensors import RaggedTensor
@@ -27,7 +28,6 @@ from ragged.tc.checked import CheckedFunction, LengthParameter
 from ragged.tc.errors import refuse_call
 from ragged.tc.kept_kernels import find_or_compile
 from ragged.tc.kernel import TcKernel, TcOrigin, TcParts, TcText
-from ragged.tc.lanes import COLUMNS
 from ragged.tc.lower import LoweredFunction, lower
 from ragged.tc.merge import MergedFunction, merge_dimensions
 from ragged.tc.named_calls import share_calls

@@ -146,7 +146,9 @@ class TcFunction(TcCallable):
             strategy=strategy,
             space=space,
             records=tuned_file(),
-            key=record_key(self._function, options.sizes, options.parameters, sizes, workers, more),
+            key=record_key(
+                self._function, options.sizes, options.parameters, options.split, sizes, workers, more
+            ),
             threads=threads,
             **more,
         )

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.api.dims import LengthFn, RaggedDim, number, size
-from ragged.api.reductions import Scoped, normal_form
+from ragged.api.reductions import Scoped, narrow_identity, normal_form
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueSource
+from ragged.api.wide_operands import with_wide_operands
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution, plus
 from ragged.ir import expr as ir
@@ -26,8 +27,7 @@ from ragged.tc.inlined import InlinedVersions, inlined_versions
 from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
 from ragged.tc.reduction_order import order_reduction
-from ragged.tc.types import computed, converted, narrow_identity
-from ragged.tc.wide_operands import with_wide_operands
+from ragged.tc.types import computed, converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +222,16 @@ class _FunctionLowering:
         value = self.expr(statement.value, own)
         body = Value(converted(value.expr, dtype), value.sources)
         if statement.combiner is Combiner.SUM and not self.analysed.function.varies:
-            body = with_wide_operands(body, variables(*own.values()), self.widened, self.names.fresh)
+            body = with_wide_operands(
+                body, variables(*own.values()), axes[-1].var, self.widened, self.names.fresh
+            )
         if inside is not None:
             unused = _neutral(statement.combiner, previous, dtype)
             body = Value(
                 ir.Select(inside, body.expr, unused.expr, statement.at), {**body.sources, **unused.sources}
             )
         buffer = ir.Buffer(statement.combiner.value, dtype, (), ir.Role.WORKSPACE)
-        identity = narrow_identity(statement.combiner, statement.target.type)
+        identity = narrow_identity(statement.combiner, stored(statement.target.type))
         start = Value(identity) if previous is None and identity is not None else previous
         made = Reduction(statement.combiner, tuple(axes), body, buffer, statement.at, start)
         return Value(ir.Load(buffer, (), statement.at), {buffer: made})

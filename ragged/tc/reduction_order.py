@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
-from ragged.api.tensors import RaggedTensor, Reduction
-from ragged.arith.affine import growth
-from ragged.ir import expr as ir
-from ragged.ir.walk import subexpressions
-from ragged.tc.lanes import (
+from ragged.api.lanes import reduce_in_lanes, split_reduction
+from ragged.api.reduced_elements import (
     ROWS,
     has_columns,
     is_by_columns,
     is_read_once,
+    is_short,
     reads_along_axes,
-    reduce_in_lanes,
-    split_reduction,
 )
+from ragged.api.tensors import PartPlace, RaggedTensor, Reduction
+from ragged.arith.affine import growth
+from ragged.ir import expr as ir
+from ragged.ir.walk import subexpressions
 from ragged.tc.terms import sum_by_terms
 
 
@@ -49,17 +49,17 @@ def order_reduction(
         size = ROWS if _reads_rows_again(tensor, earlier) else None
     parts = tensor if size is None else split_reduction(tensor, size, fresh_name)
     in_rows = reduce_in_lanes(parts, fresh_name, in_parts=size is not None)
-    loops = (parts, target) if is_own else ()  # what is converted has no loops of its own
+    if not is_own and has_columns(tensor) and not is_short(tensor):
+        tensor.part = PartPlace.COLUMNS
+    # rows of what is converted are in the loops of its reader
+    loops = (parts, target) if is_own else (tensor,) if tensor.part is PartPlace.COLUMNS else ()
     return ReductionOrder(parts, in_rows, tuple(filter(has_columns, dict.fromkeys(loops))))
 
 
 def _reduction_tensor(target: RaggedTensor, earlier: Iterable[RaggedTensor]) -> RaggedTensor:
-    """Return the tensor of the reduction of floats that a statement converts or chooses, else the statement's own.
-
-    Integers may be reduced in any order: LLVM does it in vectors itself.
-    """
+    """Return the tensor of the reduction that a statement converts or chooses, else the statement's own."""
     body = target.body
-    if body is None or isinstance(body, Reduction) or not target.dtype.is_float:
+    if body is None or isinstance(body, Reduction):
         return target
     known = {id(each) for each in earlier}
     sources = (each for each in body.sources.values() if isinstance(each, RaggedTensor))
@@ -85,7 +85,9 @@ def _reads_rows_again(result: RaggedTensor, earlier: Iterable[RaggedTensor]) -> 
 def _rows(tensor: RaggedTensor) -> set[tuple[ir.Buffer, int]]:
     """Return the dimensions of what a computed tensor reads at its own indices; none of a product."""
     body = tensor.body
-    if body is None or (isinstance(body, Reduction) and not is_read_once(tensor, reads_along_axes(body))):
+    if body is None or (
+        isinstance(body, Reduction) and not is_read_once(tensor.indices, reads_along_axes(body))
+    ):
         return set()
     value = body.body if isinstance(body, Reduction) else body
     found = [each for each in subexpressions(value.expr) if isinstance(each, ir.Load)]

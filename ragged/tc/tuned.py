@@ -25,6 +25,7 @@ def record_key(
     function: CheckedFunction,
     fixed: Mapping[str, int],
     bound: Iterable[str],
+    split: Mapping[str, int],
     sizes: Mapping[Var, int],
     threads: int,
     options: Mapping[str, object],
@@ -32,14 +33,18 @@ def record_key(
     """Return what names a function's results: its text with names erased, types, sizes, the processor and threads.
 
     `fixed` sizes are part of the function, and so is which arguments are `bound`; without fixed ones it is "symbolic".
+    `split` are the iterations of partial results by tensor.
     `sizes` are those of the calls that are timed, `options` those of `ragged.compile` that it is compiled with.
     """
     parameters, values = function.definition.parameters, dict(enumerate(function.values))
     body = [each.source for each in function.statements]
+    targets = [each.target.name for each in function.statements]
     places = {each.name: place for place, each in enumerate(parameters)}
     known = {place: fixed[name] for place, name in values.items() if name in fixed}
     parts = [
         erased_text(parameters, tuple(function.outputs), body),
+        f"outputs: {[each.type for each in function.outputs.values()]}",
+        f"split: {sorted((targets.index(name), size) for name, size in split.items())}",
         f"sizes: {known or 'symbolic'}",
         f"bound: {sorted(places[name] for name in bound)}",
         *(f"{name}: {value!r}" for name, value in sorted(options.items())),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.expr import Cast, Const, Expr
-from ragged.ir.ops import Combiner
 
 _SYNONYMS = {"float": "float32", "double": "float64", "int": "int32"}
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -66,13 +65,6 @@ def converted(expr: Expr, dtype: DType) -> Expr:
     if isinstance(expr, Const) and dtype is not DType.BOOL:
         return Const(float(expr.value) if dtype.is_float else int(expr.value), dtype)
     return Cast(dtype, expr)
-
-
-def narrow_identity(combiner: Combiner, type_: str) -> Const | None:
-    """Return what a minimum or a maximum starts from in integers narrower than they are computed in; None of others."""
-    if combiner not in (Combiner.MIN, Combiner.MAX) or not is_int(type_) or _bits(type_) == 8 * INDEX.bytes:
-        return None
-    return Const(combiner.identity_of(DType(type_)))
 
 
 def _bits(type_: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from ragged.api.signature import Affine, Fixed, RaggedSignature, Rule, Sized, TensorSpec
 from ragged.auto.shapes import Shape
+from ragged.data import Lengths, RaggedArray
 from ragged.errors import UserError
 
 MOST_SHAPES = 5
@@ -56,13 +58,18 @@ def drawn_call(signature: RaggedSignature, shape: Shape, seed: int) -> dict[str,
 
 
 def shapes_text(calls: Sequence[Mapping[str, object]]) -> str:
-    """Return the shapes of calls that are given, as a text."""
-    return repr([sorted((name, _shape(value)) for name, value in call.items()) for call in calls])
+    """Return a hash of the shapes of calls that are given."""
+    shapes = [sorted((name, _shape(value)) for name, value in call.items()) for call in calls]
+    return hashlib.sha256(repr(shapes).encode()).hexdigest()[:32]
 
 
 def _shape(value: Any) -> object:
-    """Return the extents of an argument, or a size itself."""
-    return getattr(value, "extents", None) or getattr(value, "shape", value)
+    """Return the extents of an argument, of a list those of its items, or a size itself."""
+    if isinstance(value, RaggedArray):
+        return [each.values.tolist() if isinstance(each, Lengths) else each for each in value.extents]
+    if isinstance(value, list | tuple):
+        return list(map(_shape, value))
+    return tuple(value.shape) if hasattr(value, "shape") else value
 
 
 def _drawn(

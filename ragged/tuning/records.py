@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -42,7 +42,7 @@ class Record(msgspec.Struct, frozen=True):
 
     key: RecordKey
     options: dict[str, Any]
-    relative: float | None
+    relative: Annotated[float, msgspec.Meta(gt=0)] | None
     kernel_us: float | None = None
     because: str | None = None
     schema: int = _SCHEMA
@@ -53,10 +53,12 @@ class Record(msgspec.Struct, frozen=True):
         return math.inf if self.relative is None else self.relative
 
 
-def key_for(programs: Iterable[Program], threads: int, shapes: Iterable[Shape] | str) -> RecordKey:
-    """Return the key of programs, their threads, and the shapes that are timed."""
+def key_for(
+    programs: Iterable[Program], threads: int, shapes: Iterable[Shape] | str, options: Iterable[str] = ()
+) -> RecordKey:
+    """Return the key of programs, their threads, the shapes that are timed, and texts of the options they have."""
     text = shapes if isinstance(shapes, str) else "; ".join(map(_shape_text, shapes))
-    return key_of_text("\n".join(map(to_text, programs)), threads, text)
+    return key_of_text("\n".join([*map(to_text, programs), *options]), threads, text)
 
 
 def key_of_text(program: str, threads: int, shapes: str) -> RecordKey:

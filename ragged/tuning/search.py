@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from ragged.api.compile import decided_schedule
 from ragged.api.compile_options import CompileOptions, Precision, read_options
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
@@ -74,14 +75,18 @@ def tune(
     Raises:
         UserError: `space` has a name that is no option; a strategy is not known; arrays cannot be drawn.
         DataError: `records` is no file of records.
-        InternalError: a point has other results than the default: a fault of the compiler.
+        InternalError: a point has other results than the default, but for the signs of NaN: a fault of the compiler.
 
     Example::
 
         found = ragged.tune(Y, {"W": w}, shapes={"T": range(1, 129)}, seconds=60)
         f = ragged.compile(Y, {"W": w}, options=found.best)
     """
-    schedule = program if isinstance(program, RaggedSchedule) else RaggedSchedule(program)
+    if key is not None and not isinstance(key, RecordKey):
+        raise UserError(f"tune: key={key!r} is no RecordKey", fix="ragged.tuning.records.key_of_text(...)")
+    if type(seed) is not int or seed < 0:
+        raise UserError(f"tune: seed={seed!r} is no seed", fix="an integer from 0 up")
+    schedule = decided_schedule("tune", program, precision)
     options = read_options(
         schedule,
         options=DEFAULT,
@@ -109,14 +114,16 @@ def _give_calls(
     seed: int,
 ) -> RecordKey:
     """Give a subject the calls to time and their weights; return the key of their records."""
+    given = [f"precision: {options.precision}"] * (options.precision != "float32")
+    given += [f"code_bytes: {options.code_bytes}"] * (options.code_bytes is not None)
     if calls is not None:
-        if isinstance(calls, Mapping) or not calls:
+        if not isinstance(calls, list | tuple) or not calls or not all(isinstance(c, Mapping) for c in calls):
             raise UserError(
-                f"tune: calls= is {'a mapping' if calls else 'empty'}, and no list of the arguments of calls",
+                "tune: calls= is no list of the arguments of calls by name, or an empty one",
                 fix='calls=[{"X": x}]',
             )
         subject.set_calls(calls, (1.0,) * len(calls))
-        return key_for(subject.programs, workers, shapes_text(calls))
+        return key_for(subject.programs, workers, shapes_text(calls), given)
     _, bound = bind_parameters(schedule.signature, params)
     shapes = with_sizes(options.shapes, {name: value for name, (value, _) in bound.items()})
     missing = set(schedule.signature.sizes) - {name for shape in shapes for name, _ in shape.sizes}
@@ -128,4 +135,4 @@ def _give_calls(
     chosen = representatives(shapes)
     drawn = [drawn_call(schedule.signature, shape, seed) for shape in chosen]
     subject.set_calls(drawn, tuple(shape.weight for shape in chosen))
-    return key_for(subject.programs, workers, chosen)
+    return key_for(subject.programs, workers, chosen, given)

@@ -185,7 +185,7 @@ STRATEGIES: dict[str, Maker] = {
 
 def strategy_of(given: StrategyLike, extents: tuple[int, ...], seed: int) -> Strategy:
     """Return the strategy of a name, or what a function makes; raises `UserError` for a name that is not known."""
-    if not isinstance(given, str):
+    if callable(given):
         return given(extents, seed)
     if given not in STRATEGIES:
         raise UserError(f"tune: no strategy is called {given!r}", fix=f"one of {', '.join(STRATEGIES)}")

@@ -73,7 +73,7 @@ class RaggedSubject(Subject[ScheduleOptions]):
         kernel = find_or_generate(recipe, chosen, cache=self._cache)
         parts = CompiledParts(kernel, self._schedule.signature, self._threads, self._workers)
         function = RaggedFunction(parts, self._params)
-        answers = [_bits(function(**call)) for call in self._calls]
+        answers = [bits_of(function(**call)) for call in self._calls]
         return TunedKernel(
             options, function.show("loops"), answers, lambda: [_time(function, c) for c in self._calls]
         )
@@ -91,11 +91,13 @@ class RaggedSubject(Subject[ScheduleOptions]):
         return recipe_of(self._schedule, chosen, "cpu", self._workers), chosen
 
 
-def _bits(result: object) -> bytes:
+def bits_of(result: object) -> bytes:
+    """Return the bits of results, with one NaN for all: which one an operation gives, IEEE 754 leaves open."""
     if isinstance(result, dict):
-        return b"".join(_bits(each) for each in result.values())
-    values = result.values if isinstance(result, RaggedArray) else result
-    return np.ascontiguousarray(values).tobytes()
+        return b"".join(bits_of(each) for each in result.values())
+    values = np.ascontiguousarray(result.values if isinstance(result, RaggedArray) else result)
+    unordered = values != values
+    return (np.where(unordered, values.dtype.type("nan"), values) if unordered.any() else values).tobytes()
 
 
 def _time(function: RaggedFunction, call: Mapping[str, object]) -> float:

@@ -307,3 +307,13 @@ def test_biases_of_dgls_forget_gates_need_a_model_with_them():
         "'U_f.bias' has shape (8,), not (4,); models.nary_tree_lstm(forget_biases=True) has one for each child"
         in refusal(DglNary().state_dict(), model)
     )
+
+
+@pytest.mark.parametrize("more", [{"num_layers": 2}, {"bidirectional": True}])
+@pytest.mark.parametrize("name", ["decoder", "output", "rnn"])
+def test_what_stands_beside_a_cell_is_no_classifier(name, more):
+    """Whatever the module that has the cell is called."""
+    module = torch.nn.Module()
+    setattr(module, name, torch.nn.LSTM(4, 5, **more))
+    with pytest.raises(ModelError, match=rf"'{name}\.weight_ih_l\w+' is of no use to the model"):
+        from_torch(module.state_dict(), models.lstm(5, 4, input="vector"))

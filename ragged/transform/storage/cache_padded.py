@@ -45,7 +45,8 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
 
     The condition is asked once for each element that is read, and not in each step of a reduction. The temporary is a
     workspace with a dimension for each loop up to `loop`, which `contract_storage` gives the storage of one iteration.
-    It holds what is read under a condition; of a `buffer` that is named, also what is read everywhere. Where an
+    It holds what is read under a condition; of a `buffer` that is named, also what is read everywhere, and of several
+    reads of it the one that depends on `loop`. Where an
     iteration of `loop` reads fewer elements than others, as the last one of a split loop, the rest is zeros.
 
     Raises:
@@ -67,7 +68,7 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
         raise ScheduleError(what, because="it runs under a condition in that loop", fix="a loop further in")
     depth = site.loops.index(place.stmt) + 1
     outer, inner = site.loops[:depth], site.loops[depth:]
-    guarded = _guarded(stmt, {each.var for each in inner}, buffer, what)
+    guarded = _guarded(stmt, loop, {each.var for each in inner}, buffer, what)
     load = guarded.if_true if isinstance(guarded, Select) else guarded
     assert isinstance(load, Load)
     check_alone(program, load.buffer, "cache_padded")
@@ -80,10 +81,12 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     return rewriter.program(program, kinds=(StageKind.KERNEL,), buffers=(*program.buffers, table))
 
 
-def _guarded(stmt: Store | Reduce, inner: Collection[Var], buffer: Buffer | None, what: str) -> Select | Load:
+def _guarded(
+    stmt: Store | Reduce, loop: Var, inner: Collection[Var], buffer: Buffer | None, what: str
+) -> Select | Load:
     """Return what the statement selects between an element and a number, in a condition on inner loops.
 
-    Of a `buffer` also an element that it reads without a condition.
+    Of a `buffer` also an element that it reads without a condition; of several the one that depends on the `loop`.
     """
     parts = list(evaluated(stmt.value))
     selects: set[Select | Load] = {
@@ -98,6 +101,8 @@ def _guarded(stmt: Store | Reduce, inner: Collection[Var], buffer: Buffer | None
     }
     if buffer is not None:
         found = found or selects or {part for part in loads(stmt.value) if part.buffer is buffer}
+        if len(found) > 1:
+            found = {part for part in found if mentions(part, (loop,))}
     if len(found) != 1:
         whats = "such conditions" if buffer is None else f"reads of '{buffer.name}'"
         raise ScheduleError(what, because=f"it has {len(found) or 'no'} {whats}", fix=_FIX)

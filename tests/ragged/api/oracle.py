@@ -82,7 +82,10 @@ class Oracle:
         if not isinstance(tensor.body, Reduction):
             assert tensor.body is not None
             return self.expr(tensor.body.expr, reads, scope)
-        return self._fold(tensor.body, 0, reads, scope, tensor.body.combiner.identity)
+        start = tensor.body.combiner.identity
+        if tensor.body.init is not None:
+            start = self.expr(tensor.body.init.expr, reads, scope)
+        return self._fold(tensor.body, 0, reads, scope, start)
 
     def _fold(
         self, own: Reduction, axis: int, reads: Mapping[Buffer, RaggedTensor], scope: dict, total: float

@@ -99,10 +99,17 @@ def test_calls_without_rows_are_shapes_as_others(shapes):
     )
 
 
-@pytest.mark.parametrize("weight", [-1.0, 0.0, float("nan"), float("inf")])
-def test_weights_of_sizes_are_finite_and_not_all_zero(weight):
-    with pytest.raises(UserError, match="shapes: the weights of 'T' are not positive"):
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf"), "a", None])
+def test_weights_of_sizes_are_finite_numbers(weight):
+    with pytest.raises(UserError, match=f"shapes: {weight!r} is no weight of a size of 'T'"):
         options_of(dense(), shapes={"T": {5: weight}})
+
+
+def test_some_size_has_a_weight():
+    with pytest.raises(UserError, match="shapes: all weights of 'T' are 0"):
+        options_of(dense(), shapes={"T": {5: 0.0}})
+    with pytest.raises(UserError, match="shapes: no size of 'T' is given"):
+        options_of(dense(), shapes={"T": []})
 
 
 def test_without_the_default_schedule_loops_stay_as_written():

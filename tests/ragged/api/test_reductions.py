@@ -102,3 +102,18 @@ def test_sums_in_sums_over_extents_of_each_other(threads):
     found = ragged.compile(Y, threads=threads)(X=ragged.array(rows)).to_list()
     sums = [np.cumsum(row) for row in rows]
     assert found == [[float((each[: t + 1] + 1).sum()) for t in range(len(each))] for each in sums]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_the_largest_and_least_of_no_integers_are_the_limits_of_the_type(dtype):
+    i, j = ragged.dim("i"), ragged.dim("j")
+    x = ragged.input_tensor("x", [(i, 2), (j, ragged.size("K"))], dtype)
+    limits = np.iinfo(dtype)
+    for reduce, of_none, of_some in (
+        (ragged.max, limits.min, limits.max),
+        (ragged.min, limits.max, limits.min),
+    ):
+        found = ragged.compute("y", [(i, 2)], lambda p, reduce=reduce: reduce(j, lambda q: x[p, q]), dtype)
+        function = ragged.compile(found)
+        np.testing.assert_array_equal(function(x=np.zeros((2, 0), dtype)), [of_none] * 2)
+        np.testing.assert_array_equal(function(x=np.array([[of_some, 0]] * 2, dtype)), [of_some] * 2)

@@ -7,6 +7,7 @@ import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Policy
 from ragged.errors import ModelError, ScheduleError
+from ragged.ir.equal import difference
 from ragged.transform.loops.split import Tail
 from tests.ragged.api.running import Data, expected, run
 
@@ -401,6 +402,28 @@ def test_rows_in_an_order_are_fused(rows: Rows, policy: Policy):
     for lengths in (LENGTHS, [4], [0, 0], [7, 1, 1, 1, 1]):
         x = ragged.array([np.full((k, 4), i, np.float32) for i, k in enumerate(lengths)])
         assert [row.tolist() for row in function(A=x).rows()] == [(row + 1).tolist() for row in x.rows()]
+
+
+@pytest.mark.parametrize("step", ["remap", "balance"])
+def test_a_loop_that_a_step_made_is_shared_by_work(rows: Rows, step: str):
+    """As the loop of the tensor that it was made of."""
+    programs = []
+    for named in (True, False):
+        s = RaggedSchedule(rows.X)
+        loop = rows.X.loops[0]
+        if step == "remap":
+            s.remap(loop if named else s.loop(loop), rows.n(rows.b) * 2)
+        else:
+            fused = s.fuse_loops(loop, rows.X.loops[1])
+            s.balance(rows.X.loops[1] if named else fused, rows.X.dims[0].extent)
+        programs.append(s.lower())
+    assert difference(*programs) is None
+
+
+def test_a_loop_that_a_step_made_is_not_padded(rows: Rows):
+    s = RaggedSchedule(rows.X)
+    (outer, *_) = s.split_loop(rows.X.loops[0], 4)
+    assert "because: the loops have been made" in refusal(s.pad_loop, outer, 4)
 
 
 def test_an_order_by_what_is_not_known_of_a_row_is_refused(rows: Rows):

@@ -1,6 +1,8 @@
 """Saved functions of texts, and their kernels in the cache: the same bits and messages, and no compilation."""
 
+import copy
 import io
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -208,3 +210,9 @@ def test_an_entry_that_is_damaged_is_made_again(cache_dir, monkeypatch):
 def test_digests_of_options_tell_parts_of_reductions():
     options = [compiled.TcOptions(split={"s": size}).digest for size in (16, 32)]
     assert len({*options, compiled.TcOptions().digest}) == 3
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, pickle.dumps])
+def test_a_function_is_not_pickled(how):
+    with pytest.raises(UserError, match="total cannot be pickled or copied"):
+        how(LIB.total)

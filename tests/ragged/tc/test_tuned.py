@@ -35,10 +35,10 @@ def pretended(monkeypatch):
     monkeypatch.setattr(RaggedSubject, "compile", pretend)
 
 
-def key(text, fixed=None, bound=(), sizes=(1, 2, 3), threads=2):
+def key(text, fixed=None, bound=(), sizes=(1, 2, 3), threads=2, split=None):
     (function,) = tc.define(text)._functions.values()
     numbers = {Var(f"s{place}"): size for place, size in enumerate(sizes)}
-    return record_key(function._function, fixed or {}, bound, numbers, threads, {})
+    return record_key(function._function, fixed or {}, bound, split or {}, numbers, threads, {})
 
 
 def test_texts_that_differ_in_names_have_one_key():
@@ -50,6 +50,7 @@ def test_texts_that_differ_in_names_have_one_key():
         TMM.replace("+=!", "max=!"),
         TMM.replace("A(m,k) *", "1e-5 * A(m,k) *"),
         TMM.replace("float(N,K)", "float(M,K)"),
+        TMM.replace("(C)", "(double C)"),
     ):
         assert key(other) != key(TMM)
 
@@ -58,7 +59,7 @@ def test_a_called_function_is_part_of_the_key():
     def calling(factor):
         inner = f"def inner(float(N) x) -> (y) {{ y(i) = {factor} * x(i) }}"
         lib = tc.define(f"{inner} def f(float(N) x) -> (z) {{ y = inner(x) z(i) = y(i) + x(i) }}")
-        return record_key(lib.f._function, {}, (), {}, 1, {})
+        return record_key(lib.f._function, {}, (), {}, {}, 1, {})
 
     assert calling(2) == calling(2) != calling(3)
 
@@ -67,6 +68,7 @@ def test_fixed_sizes_bound_arguments_shapes_and_threads_are_part_of_the_key():
     keys = [key(TMM), key(TMM, {"K": 5}), key(TMM, {"M": 5}), key(TMM, bound=("B",)), key(TMM, threads=1)]
     keys.append(key(TMM, sizes=(1, 2, 4)))
     assert len(set(keys)) == len(keys)
+    assert len({key(TMM, split=each) for each in ({}, {"C": 8}, {"C": 16})}) == 3
 
 
 def test_tiles_of_products_of_two_inputs_are_searched_and_known_results_shared(pretended, tmp_path):
@@ -101,7 +103,7 @@ def test_a_function_is_tuned_with_its_other_options(pretended):
     plain = tc.define(TMM).tmm.compile(parameters={"B": B})
     assert not np.array_equal(f(A), plain(A))
     function, sizes = f._function, {Var("M"): 9}
-    keys = {record_key(function, {}, ("B",), sizes, 2, more) for more in ({}, {"precision": "bf16"})}
+    keys = {record_key(function, {}, ("B",), {}, sizes, 2, more) for more in ({}, {"precision": "bf16"})}
     assert len(keys) == 2
 
 

@@ -176,7 +176,12 @@ def test_the_columns_of_a_panel(read, golden):
 
 
 def test_a_buffer_that_is_read_twice():
+    """The read that the loop moves is copied, as of the columns of a product of a matrix with itself."""
     program = parse(PANELS.format(read="(z[k, p * 8 + c] + z[k, 0])"))
+    z = next(each for each in program.buffers if each.name == "z")
+    new = valid(cache_padded, program, label(program, "y", 1), loop(program, "p"), z).program
+    assert "(z_padded[p, k, c] + z[k, 0])" in body(new)
+    program = parse(PANELS.format(read="(z[k, p * 8 + c] + z[k, p])"))
     z = next(each for each in program.buffers if each.name == "z")
     assert "it has 2 reads of 'z'" in refused(
         cache_padded, program, label(program, "y", 1), loop(program, "p"), z

@@ -48,6 +48,14 @@ def test_a_line_that_was_cut_off_is_left_out_and_written_after(tmp_path):
             read_records(path)
 
 
+def test_a_time_of_nothing_is_no_record(tmp_path):
+    path = tmp_path / "records.jsonl"
+    append_record(path, record(0.0))
+    append_record(path, record(0.9))
+    with pytest.raises(DataError, match="line 1 is no tuning record"):
+        read_records(path)
+
+
 def test_a_file_that_ends_within_a_record_can_be_appended_to(tmp_path):
     path = tmp_path / "records.jsonl"
     append_record(path, record(0.9))

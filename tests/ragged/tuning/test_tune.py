@@ -12,9 +12,11 @@ import pytest
 import ragged
 from ragged import ScheduleOptions
 from ragged.errors import InternalError, UserError
+from ragged.ir.dtype import DType
 from ragged.tuning import contest, read_records
+from ragged.tuning.calls import shapes_text
 from ragged.tuning.compile_ahead import CompileAhead
-from ragged.tuning.subject import RaggedSubject
+from ragged.tuning.subject import RaggedSubject, bits_of
 
 SPACE = {"tile": [(2, 1), (4, 2), (99, 99)], "reduction_unroll": [2]}
 RNG = np.random.default_rng(0)
@@ -134,15 +136,56 @@ def test_other_bits_are_a_fault_of_the_compiler(monkeypatch):
         ({"strategy": "luck"}, "tune: no strategy is called 'luck'"),
         ({"shapes": None}, "tune: no shapes are given for size 'M'"),
         ({"shapes": {"M": [2**62]}}, "tune: no values can be drawn for 'X'"),
-        ({"calls": {"X": [1.0]}}, "tune: calls= is a mapping, and no list of the arguments of calls"),
-        ({"calls": []}, "tune: calls= is empty, and no list of the arguments of calls"),
+        ({"strategy": None}, "tune: no strategy is called None"),
+        *(
+            ({"calls": calls}, "tune: calls= is no list of the arguments of calls by name, or an empty one")
+            for calls in ({"X": [1.0]}, [], 5, iter([{"X": WEIGHTS}]), WEIGHTS, [WEIGHTS])
+        ),
+        ({"seed": -1}, "tune: seed=-1 is no seed"),
+        ({"seed": "x"}, "tune: seed='x' is no seed"),
+        ({"key": "mine"}, "tune: key='mine' is no RecordKey"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_cannot_be_tuned(arguments, message):
     with pytest.raises(UserError) as error:
         tuned(**arguments)
     assert str(error.value).startswith(message)
+
+
+def test_a_compiled_function_is_not_tuned():
+    with pytest.raises(UserError, match="tune: RaggedFunction is neither a tensor nor a schedule of some"):
+        ragged.tune(ragged.compile(dense(), {"W": WEIGHTS}), shapes={"M": [3]})
+
+
+def test_records_are_of_a_precision_and_a_size_of_code(tmp_path):
+    records = tmp_path / "records.jsonl"
+    for options in ({}, {"precision": "bf16"}, {"code_bytes": 10_000}):
+        found = tuned(records=records, space={"reduction_unroll": [2]}, **options)
+        assert len(found.timed) + len(found.refused) == 2, "no time of other code stands for one of this"
+    assert len({each.key for each in read_records(records)}) == 3
+
+
+def test_calls_of_other_lengths_have_other_records():
+    """As many rows, more than NumPy prints."""
+    few, many = np.ones(2000, int), np.ones(2000, int)
+    many[10:1990] = 3
+    texts = [
+        shapes_text([{"A": ragged.array(np.ones(each.sum(), np.float32), lengths=each)}])
+        for each in (few, many, few)
+    ]
+    assert texts[0] == texts[2] != texts[1]
+    lists = [shapes_text([{"A": [np.full(3, number), np.ones(2)]}]) for number in (0, 1)]
+    assert lists[0] == lists[1] != shapes_text([{"A": [np.ones(3), np.ones(3)]}])
+
+
+def test_which_nan_it_is_changes_no_bit():
+    signs = np.array([0x7FC00000, 0xFFC00000, 0x3F800000], np.uint32).view(np.float32)
+    assert bits_of(signs) == bits_of(np.array([np.nan, np.nan, 1], np.float32))
+    assert bits_of(signs[:2]) != bits_of(np.array([np.nan, 0], np.float32))
+    assert bits_of(np.array([0.0])) != bits_of(np.array([-0.0]))
+    half = np.array([np.nan, 1], DType.BFLOAT16.numpy)
+    assert bits_of({"y": half}) == bits_of(-half[:1]) + bits_of(half[1:])
 
 
 ENDLESS = """

@@ -5,25 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ragged.api.declare import compute
-from ragged.api.tensors import RaggedTensor
+from ragged.api.program import is_product, reads
+from ragged.api.tensors import Kind, RaggedTensor
 from ragged.api.values import Value, ValueSource
+from ragged.arith.affine import growth
 from ragged.arith.fold import ZERO
-from ragged.ir.expr import Binary, Buffer, Cast, Expr, Function, Load, Var
+from ragged.ir.expr import Binary, Buffer, Cast, Expr, Function, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import loads, variables
+
+
+def widen_operands(result: RaggedTensor) -> None:
+    """Have a tensor, and the reductions inside its expression, read operands of products converted once.
+
+    Of inputs alone: parameters are converted when they are packed, and a schedule may compute others in any loop.
+    """
+    for other in reads(result):
+        if other.part is not None:
+            widen_operands(other)
+    body = result.body
+    if not is_product(body):
+        return
+    given = all(source.kind is Kind.INPUT for source in reads(result))
+    if given:
+        loops = frozenset(result.loop_vars)
+        axis = body.axes[-1].var
+        result.body = replace(body, body=with_wide_operands(body.body, loops, axis, {}, str))
 
 
 def with_wide_operands(
     value: Value,
     loops: frozenset[Var],
+    axis: Var,
     widened: dict[Expr, RaggedTensor],
     fresh_name: Callable[[str], str],
 ) -> Value:
     """Return a product with both operands read from tensors that hold them converted; any other value as it is.
 
     That takes both operands to be converted elements of tensors, at indices that are not read from data, and to be read
-    again in other iterations of `loops`. `widened` has the tensors by first elements, and gets those that are made.
+    again in other iterations of `loops`; and integers not to be contiguous along the innermost `axis` both, where LLVM
+    converts and adds them in vectors. `widened` has the tensors by first elements, and gets those that are made.
 
     before::
 
@@ -38,7 +59,7 @@ def with_wide_operands(
     match value.expr:
         case Binary(op=BinaryOp.MUL, lhs=lhs, rhs=rhs) if all(
             _is_converted(each) and not loops <= variables(each) for each in (lhs, rhs)
-        ):
+        ) and (value.dtype.is_float or not all(_is_along(each, axis) for each in (lhs, rhs))):
             sources = dict(value.sources)
             found = [_read(each, sources, widened, fresh_name) for each in (lhs, rhs)]
             return Value(replace(value.expr, lhs=found[0], rhs=found[1]), sources)
@@ -47,14 +68,14 @@ def with_wide_operands(
 
 
 def _is_converted(operand: Expr) -> bool:
-    """Return whether an operand is an element of a tensor, not read at data, in another float type."""
+    """Return whether an operand is an element of a tensor, not read at data, in another type."""
     element = _element(operand)
-    return (
-        isinstance(operand, Cast)
-        and operand.dtype.is_float
-        and element is not None
-        and not any(loads(*element.indices))
-    )
+    return isinstance(operand, Cast) and element is not None and not any(loads(*element.indices))
+
+
+def _is_along(operand: Expr, axis: Var) -> bool:
+    element = _element(operand)
+    return element is not None and growth(element.indices[-1], axis) == 1
 
 
 def _element(operand: Expr) -> Load | None:
@@ -77,12 +98,9 @@ def _read(
 
     key = _at(operand, (ZERO,) * len(tensor.dims))
     if key not in widened:
-
-        def converted(*indices: Value) -> Value:
-            return Value(_at(operand, tuple(each.expr for each in indices)), {tensor.buffer: tensor})
-
-        own = fresh_name(f"{tensor.name}_wide")
-        widened[key] = compute(own, tensor.dims, converted, operand.dtype.value)
+        own, indices = fresh_name(f"{tensor.name}_wide"), tuple(Var(each.dim.name) for each in tensor.dims)
+        body = Value(_at(operand, tuple(map(Ref, indices))), {tensor.buffer: tensor})
+        widened[key] = RaggedTensor(own, Kind.COMPUTED, operand.dtype, tensor.dims, indices, body, tensor.at)
     wide = widened[key]
     sources[wide.buffer] = wide
     return Load(wide.buffer, element.indices, operand.at)
