@@ -103,7 +103,8 @@ class _Nest:
                 return f"workers would not share the columns of the product '{self.product.update.name}'"
         for site in self.statements:
             stmt = _leaf(site)
-            lanes = isinstance(stmt, Reduce) or (reduced and _calls_functions(stmt))
+            inside = len(self.loops) > len(fused)  # then these run along what is not contiguous
+            lanes = isinstance(stmt, Reduce) or inside or (reduced and _calls_functions(stmt))
             if lanes and is_side_by_side(stmt, fused[-1]):
                 return f"'{stmt.label.name}' would lose its vectors"
         return None
