@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Call, Const, Expr, Function, Ref, Var
 from ragged.ir.ops import BinaryOp
@@ -33,6 +35,14 @@ def sub(lhs: Expr, rhs: int | Var | Function | Expr) -> Expr:
 def both(lhs: Expr | None, rhs: Expr) -> Expr:
     """Return `lhs and rhs`, or `rhs` alone where there is no `lhs`."""
     return rhs if lhs is None else Binary(BinaryOp.AND, lhs, rhs)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr:
+    """Return that all conditions, at least one, hold, one after another."""
+    found = conditions[0]
+    for each in conditions[1:]:
+        found = both(found, each)
+    return found
 
 
 def within(value: Expr, lo: Expr, hi: Expr) -> Expr:

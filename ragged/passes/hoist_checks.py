@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from ragged.analysis.buffers import Pruner, appended
 from ragged.arith.fold import ZERO
-from ragged.ir.build import both
+from ragged.ir.build import all_of, both
 from ragged.ir.equal import equal_stmts
-from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Binary, Buffer, Expr, Ref, Unary, Var
+from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.sites import Site, path_to, sites
 from ragged.ir.stmt import Block, Check, For, If, Label, Stmt
-from ragged.ir.walk import loads, mentions, written
+from ragged.ir.walk import conjuncts, loads, mentions, written
+from ragged.passes.equalities import equated, with_value
 
 
 def hoist_checks(program: Program) -> Rewritten:
@@ -45,7 +47,8 @@ def hoist_checks(program: Program) -> Rewritten:
                         y[b, d] += table[rows[b, l], d]
 
     The same data are checked, and nothing is written before all of them are. Checks that depend on what the kernel
-    computes stay, and so do those in loops with extents that read what it writes.
+    computes stay, and so do those in loops with extents that read what it writes. Where a check is asked for one
+    iteration of a loop, `rows[l] == e`, that one is in the place of the loop.
     """
     changed = written(program.kernel)
     nests: list[Stmt] = []
@@ -83,9 +86,11 @@ def _nest(site: Site, changed: frozenset[Buffer]) -> Stmt | None:
     needed: list[Expr] = [condition, *witness, *path.conditions]
     if any(part.buffer in changed for part in loads(*needed, *path.extents)):
         return None
+    condition, ranges = _of_one_iteration(condition, path.ranges, (*witness, *path.conditions))
+    needed[0] = condition
     loops: list[tuple[Var, Expr]] = []
     runs: Expr | None = None
-    for var, extent in reversed(path.ranges):
+    for var, extent in reversed(ranges):
         if any(mentions(each, (var,)) for each in needed) or mentions(extent, path.loops):
             loops.append((var, extent))
             needed.append(extent)
@@ -100,3 +105,33 @@ def _nest(site: Site, changed: frozenset[Buffer]) -> Stmt | None:
     for var, extent in loops:
         stmt = For(new[var], substitute(extent, own), stmt)
     return stmt if runs is None else If(runs, stmt)
+
+
+def _of_one_iteration(
+    condition: Expr, ranges: Sequence[tuple[Var, Expr]], others: Sequence[Expr]
+) -> tuple[Expr, list[tuple[Var, Expr]]]:
+    """Return a check's condition, and the loops around it without those of which it is asked for one iteration.
+
+    `others` are what the check has besides.
+    """
+    left = list(ranges)
+    while isinstance(condition, Binary) and condition.op is BinaryOp.OR:
+        asked, needed = condition.lhs, condition.rhs
+        if not isinstance(asked, Unary) or asked.op is not UnaryOp.NOT:
+            break
+        conditions, extents = tuple(conjuncts(asked.operand)), dict(left)
+        found = next(
+            (
+                each
+                for each in equated(conditions, extents)
+                if not any(mentions(x, (each[1],)) for x in (needed, *others, *extents.values()))
+            ),
+            None,
+        )
+        if found is None:
+            break
+        place, var, index = found
+        asked = replace(asked, operand=all_of(with_value(conditions, place, var, index, extents[var])))
+        condition = replace(condition, lhs=asked)
+        left = [each for each in left if each[0] is not var]
+    return condition, left

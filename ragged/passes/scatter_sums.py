@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ragged.arith.fold import ZERO, floordiv, plus, times
-from ragged.ir.build import both, sub, within
+from ragged.arith.fold import floordiv, plus, times
+from ragged.ir.build import all_of, sub
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.stmt import Block, For, If, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import conjuncts, loads, mentions
+from ragged.passes.equalities import equated, with_value
 
 COLUMNS = 16
 """Columns that an iteration of the outer loop over them adds to: a cache line of float32."""
@@ -41,71 +41,113 @@ def scatter_sums(program: Program) -> Rewritten:
                         y[rows[l], d_o * 16 + d_i] = y[rows[l], d_o * 16 + d_i] + x[l, d_o * 16 + d_i]
 
     Each element is the sum of the same terms in the same order, without the zeros in between: its bits stay. Terms are
-    added one after another, columns in parallel; without columns one worker adds all. The time is that of the
-    terms, where it was that of all pairs of an element and a term. This is the gradient of a look-up in a table.
+    added one after another, columns and other dimensions in parallel; without these one worker adds all. The time is
+    that of the terms, where it was that of all pairs of an element and a term. This is the gradient of a look-up in a
+    table, `rows[l]` or `rows[e, l]`. An axis that a condition says the index of is no loop first: in the sum of
+    `x[l, d] if l == row[e] else 0.0` over l one term is left, `x[row[e], d]`.
     """
     rewriter = _Scatter()
     return rewriter.program(program, kinds=(StageKind.KERNEL,))
 
 
-@dataclass(frozen=True, slots=True)
-class _SelectedSum:
-    """A nest of `results`, loops over elements, that starts each by `start` and adds `update` in loops over `terms`.
+@dataclass
+class _Scatter(Rewriter):
+    def stmt(self, stmt: Stmt) -> Stmt:
+        nest = _sum_nest(stmt)
+        if nest is None:
+            return super().stmt(stmt)
+        while (fewer := _without_axis(nest)) is not None:
+            nest = fewer
+            stmt = nest.stmt()
+        found = _selected_sum(nest)
+        return stmt if found is None else block(_started(nest), _added(found))
 
-    The term is `value` where `index` is the loop variable of `row`, and where conditions hold: `before` the index is
-    evaluated, and `after` it.
-    """
+
+@dataclass(frozen=True, slots=True)
+class _SumNest:
+    """A nest of `results`, loops over elements: each starts by `start`, and `update` adds what is selected of terms."""
 
     results: tuple[For, ...]
     start: Store
     terms: tuple[For, ...]
     update: Reduce
+    selected: Select
+
+    def stmt(self) -> Stmt:
+        """Return the nest as a statement."""
+        inner: Stmt = self.update
+        for loop in reversed(self.terms):
+            inner = replace(loop, body=inner)
+        if self.terms:
+            inner = block(self.start, inner)
+        else:
+            total = Binary(BinaryOp.ADD, self.start.value, self.selected, self.update.at)
+            inner = replace(self.start, value=total)
+        for loop in reversed(self.results):
+            inner = replace(loop, body=inner)
+        return inner
+
+
+@dataclass(frozen=True, slots=True)
+class _SelectedSum:
+    """A nest of which each term is added where `index` is the variable of `row`, and `conditions` hold."""
+
+    nest: _SumNest
     row: For
     index: Expr
-    value: Expr
-    before: tuple[Expr, ...]
-    after: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
 
 
-@dataclass
-class _Scatter(Rewriter):
-    def stmt(self, stmt: Stmt) -> Stmt:
-        found = _selected_sum(stmt)
-        return super().stmt(stmt) if found is None else block(_started(found), _added(found))
-
-
-def _selected_sum(stmt: Stmt) -> _SelectedSum | None:
-    """Return the sum that a nest is; None if it is another."""
+def _sum_nest(stmt: Stmt) -> _SumNest | None:
+    """Return the nest that a statement is; None if it is another."""
     results, inner = _chain(stmt, LoopKind.PARALLEL, LoopKind.SERIAL)
     match inner:
-        case Block(body=(Store(buffer=buffer, value=Const(value=0)) as start, For() as loop)):
+        case Block(body=(Store(buffer=buffer) as start, For() as loop)):
             terms, update = _chain(loop, LoopKind.SERIAL)
         case _:
             return None
     own = {each.var: each for each in results}
-    if not (
+    if (
         isinstance(update, Reduce)
         and update.combiner is Combiner.SUM
         and update.buffer is buffer
         and update.indices == start.indices == tuple(map(Ref, own))
         and update.axes == tuple(each.var for each in terms)
         and isinstance(update.value, Select)
-        and update.value.if_false == start.value
+        and isinstance(update.value.if_false, Const)
+        and update.value.if_false.value == 0
         and not any(mentions(each.extent, own) for each in (*results, *terms))
-        and not _reads(update.value, buffer)
+        and not any(_reads(each, buffer) for each in (update.value, start.value))
     ):
-        return None
-    conditions = tuple(conjuncts(update.value.condition))
-    for place, each in enumerate(conditions):
-        before, after = conditions[:place], conditions[place + 1 :]
-        for var, index in _equated(each):
-            if (
-                var in own
-                and _reads(index, None)
-                and not any(mentions(x, own) for x in (index, *before, *after))
-            ):
-                value = update.value.if_true
-                return _SelectedSum(results, start, terms, update, own[var], index, value, before, after)
+        return _SumNest(results, start, terms, update, update.value)
+    return None
+
+
+def _without_axis(nest: _SumNest) -> _SumNest | None:
+    """Return a nest without the loop over an axis that a condition says the index of; None if it has none."""
+    conditions = tuple(conjuncts(nest.selected.condition))
+    axes = {loop.var: loop for loop in nest.terms}
+    for place, var, index in equated(conditions, axes):
+        others = tuple(loop for loop in nest.terms if loop.var is not var)
+        if not any(mentions(loop.extent, (var,)) for loop in others):
+            selected = replace(
+                nest.selected,
+                condition=all_of(with_value(conditions, place, var, index, axes[var].extent)),
+                if_true=substitute(nest.selected.if_true, {var: index}),
+            )
+            update = replace(nest.update, value=selected, axes=tuple(loop.var for loop in others))
+            return replace(nest, terms=others, update=update, selected=selected)
+    return None
+
+
+def _selected_sum(nest: _SumNest) -> _SelectedSum | None:
+    """Return the sum of what an index selects that a nest is; None if it is another."""
+    own = {each.var: each for each in nest.results}
+    conditions = tuple(conjuncts(nest.selected.condition))
+    for place, var, index in equated(conditions, own) if nest.terms else ():
+        if _reads(index, None):
+            found = with_value(conditions, place, var, index, own[var].extent)
+            return _SelectedSum(nest, own[var], index, found)
     return None
 
 
@@ -118,48 +160,46 @@ def _chain(stmt: Stmt, *kinds: LoopKind) -> tuple[tuple[For, ...], Stmt]:
     return tuple(loops), stmt
 
 
-def _equated(condition: Expr) -> Iterator[tuple[Var, Expr]]:
-    """Yield each variable that a condition says the value of, with that."""
-    if isinstance(condition, Binary) and condition.op is BinaryOp.EQ:
-        for one, other in ((condition.lhs, condition.rhs), (condition.rhs, condition.lhs)):
-            if isinstance(one, Ref):
-                yield one.var, other
-
-
 def _reads(expr: Expr, buffer: Buffer | None) -> bool:
     """Return whether an expression reads a buffer; with None, any."""
     return any(buffer is None or part.buffer is buffer for part in loads(expr))
 
 
-def _started(own: _SelectedSum) -> Stmt:
-    stmt: Stmt = own.start
-    for loop in reversed(own.results):
+def _started(nest: _SumNest) -> Stmt:
+    stmt: Stmt = nest.start
+    for loop in reversed(nest.results):
         stmt = replace(loop, body=stmt)
     return stmt
 
 
 def _added(own: _SelectedSum) -> Stmt:
-    """Return the loops that add the terms: over the other dimensions, blocks of columns, terms, and columns."""
-    others = [loop for loop in own.results if loop is not own.row]
-    values: dict[Var, Expr] = {loop.var: Ref(Var(loop.var.name)) for loop in (*others, *own.terms)}
-    values[own.row.var] = substitute(own.index, values)
-    columns = others.pop() if others else None
+    """Return the loops that add the terms: over the other dimensions, blocks of columns, terms, and columns.
+
+    Columns are those of the last dimension, unless that is the one with the index.
+    """
+    nest = own.nest
+    others = [loop for loop in nest.results if loop is not own.row]
+    values: dict[Var, Expr] = {loop.var: Ref(Var(loop.var.name)) for loop in (*others, *nest.terms)}
+    columns = others.pop() if others and nest.results[-1] is not own.row else None
     if columns is not None:
         blocks, column = Var(f"{columns.var.name}_o"), Var(f"{columns.var.name}_i")
         values[columns.var] = plus(times(Ref(blocks), Const(COLUMNS)), Ref(column))
-    indices = tuple(values[loop.var] for loop in own.results)
-    buffer, update = own.start.buffer, own.update
-    total = Binary(BinaryOp.ADD, Load(buffer, indices), substitute(own.value, values), update.at)
+    values[own.row.var] = substitute(own.index, values)
+    indices = tuple(values[loop.var] for loop in nest.results)
+    buffer, update = nest.start.buffer, nest.update
+    term = substitute(nest.selected.if_true, values)
+    total = Binary(BinaryOp.ADD, Load(buffer, indices), term, update.at)
     stmt: Stmt = Store(update.label, buffer, indices, total, update.at)
+    condition = substitute(all_of(own.conditions), values)
+    by_column = columns is not None and mentions(all_of(own.conditions), (columns.var,))
+    if by_column:
+        stmt = If(condition, stmt)
     if columns is not None:
         rest = sub(columns.extent, times(Ref(blocks), Const(COLUMNS)))
         stmt = For(column, Binary(BinaryOp.MIN, rest, Const(COLUMNS)), stmt)
-    condition: Expr | None = None
-    for each in (*own.before, within(own.index, ZERO, own.row.extent), *own.after):
-        condition = both(condition, substitute(each, values))
-    assert condition is not None
-    stmt = If(condition, stmt)
-    for loop in reversed(own.terms):
+    if not by_column:
+        stmt = If(condition, stmt)
+    for loop in reversed(nest.terms):
         stmt = For(_var(values[loop.var]), loop.extent, stmt, at=loop.at)
     if columns is not None:
         count = floordiv(plus(columns.extent, Const(COLUMNS - 1)), COLUMNS)

@@ -83,6 +83,37 @@ def test_a_check_runs_for_what_it_mentions_and_what_is_around_it(check, loops):
     assert "check" not in kernel
 
 
+@pytest.mark.parametrize(
+    ("check", "loops", "condition"),
+    [
+        (
+            'check(not other[l] == d or rows[b, l] < E, "a row")',
+            ["b", "l"],
+            "not (0 < D and (0 <= other[l] and other[l] < D)) or rows[b, l] < E",
+        ),
+        (
+            'check(not (d == other[l] and d < b) or rows[b, l] < E, "a row")',
+            ["b", "l"],
+            "not (0 < D and (0 <= other[l] and other[l] < D) and other[l] < b) or rows[b, l] < E",
+        ),
+        (
+            'check(not (b == other[l] and other[b] == d) or rows[0, l] < E, "a row")',
+            ["l"],
+            "not (0 < B and 0 <= other[l] and other[l] < B and 0 < D"
+            " and (0 <= other[other[l]] and other[other[l]] < D)) or rows[0, l] < E",
+        ),
+        # what else depends on the loop: its witnesses, what is needed, a condition before
+        ('check(not other[l] == d or rows[b, l] < E, "column {0}", d)', ["b", "d", "l"], "not other[l] == d"),
+        ('check(not other[l] == d or rows[b, l] < d, "a row")', ["b", "d", "l"], "not other[l] == d"),
+        ('check(not (d > 1 and other[l] == d) or rows[b, l] < E, "a row")', ["b", "d", "l"], "not (d > 1"),
+    ],
+)
+def test_a_check_for_one_iteration_of_a_loop_has_no_loop(check, loops, condition):
+    prelude, kernel = hoisted(check)
+    assert [line.split()[1] for line in prelude.splitlines() if line.strip().startswith("for ")] == loops
+    assert f"check({condition}" in prelude.replace("1 < d", "d > 1") and "check" not in kernel
+
+
 def test_a_condition_that_the_kernel_computes_keeps_its_check_there():
     stays(f"if made[b, l] < 3:\n                    {ROWS}")
 

@@ -81,10 +81,9 @@ with kernel:
 @pytest.mark.parametrize(
     ("start", "extent", "value"),
     [
-        ("1.0", "N", "x[n, e] if rows[n] == e else 0.0"),
+        ("y[e] + 1.0", "N", "x[n, e] if rows[n] == e else 0.0"),
         ("0.0", "e", "x[n, e] if rows[n] == e else 0.0"),
         ("0.0", "N", "x[n, e] if rows[n] == e else 1.0"),
-        ("0.0", "N", "x[n, e] if n == e else 0.0"),
         ("0.0", "N", "x[n, e] if rows[e] == e else 0.0"),
         ("0.0", "N", "x[n, e] if rows[n] < e else 0.0"),
     ],
@@ -118,7 +117,17 @@ with kernel:
 
 
 @pytest.mark.parametrize("equal", ["rows[n] == e", "e == rows[n]"])
-@pytest.mark.parametrize("others", ["{}", "kind[n] < 2 and {}", "{} and kind[n] < 2 and k < kind[n]"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        "{}",
+        "kind[n] < 2 and {}",
+        "{} and kind[n] < 2 and k < kind[n]",
+        "{} and g < 1",
+        "d < 1 and {}",
+        "{} and n < 3 and e < 2",
+    ],
+)
 def test_terms_are_added_where_the_index_and_all_other_conditions_say(equal, others):
     old = parse(PLANES.format(columns="D", condition=others.format(equal)))
     new = scatter_sums(old).program
@@ -141,12 +150,63 @@ def test_terms_are_added_where_the_index_and_all_other_conditions_say(equal, oth
     ("columns", "condition"),
     [
         ("e + 1", "rows[n] == e"),
-        ("D", "rows[n] + g == e"),
-        ("D", "rows[n] == e and g < 1"),
-        ("D", "d < 1 and rows[n] == e"),
-        ("D", "rows[n] == e and n < 3 and e < 2"),
+        ("D", "rows[n] == e + g"),
+        ("D", "e < 2 and rows[n] == e"),
     ],
 )
 def test_other_planes_stay(columns, condition):
     program = parse(PLANES.format(columns=columns, condition=condition))
     assert scatter_sums(program).program == program
+
+
+LOOK_UPS = """\
+program("p")
+
+N: call()
+K: call()
+E: call()
+D: call()
+at: payload(int64[N, K])
+x: payload(float32[N, K, D])
+start: payload(float32[N, E, D])
+y: output(float32[N, E, D])
+
+with kernel:
+    for n in parallel(N):
+        for e in parallel(E):
+            for d in parallel(D):
+                y[n, e, d] = {start}
+                for k in serial(K):
+                    y[n, e, d] += {value}
+"""
+"""Gradients of look-ups with indices of each row; `start` is the gradient of what was read before."""
+
+
+@pytest.mark.parametrize("start", ["0.0", "start[n, e, d]"])
+@pytest.mark.parametrize(
+    ("value", "loops"),
+    [
+        ("x[n, k, d] if at[n, k] == e else 0.0", 1),  # one index for all columns
+        ("x[n, k, d] if at[n, k] + n == e else 0.0", 1),
+        ("x[n, k, d] if at[n, k] == d else 0.0", 1),  # the index is of the last dimension
+        ("x[n, k, d] if at[n, k] == e and at[n, k] == d else 0.0", 1),
+        ("x[n, k, d] if k == at[n, 0] else 0.0", 0),  # one term is left
+        ("x[n, k, d] if k == at[n, 0] and at[n, k] < e else 0.0", 0),
+        ("x[n, k, d] if k == e else 0.0", 0),
+    ],
+)
+def test_indices_of_rows_select_terms(start, value, loops):
+    old = parse(LOOK_UPS.format(start=start, value=value))
+    new = scatter_sums(old).program
+    verify(new)
+    assert str(new).count("for k in") == loops and new != old
+    random = np.random.default_rng(3)
+    for count, few, columns in ((0, 3, 1), (3, 5, 2), (2, 4, 17), (3, 0, 4)):
+        sizes = {"N": count, "K": few, "E": 4, "D": columns}
+        arrays = {
+            "at": random.integers(-1, 6, (count, few)),
+            "x": random.standard_normal((count, few, columns)).astype(np.float32),
+            "start": random.standard_normal((count, 4, columns)).astype(np.float32),
+        }
+        want, got = (interpret(each, sizes, arrays)["y"] for each in (old, new))
+        np.testing.assert_array_equal(got, want)
