@@ -12,7 +12,8 @@ from cortex.ra.base import ModelTensor
 from cortex.ra.lower.buffers import Buffers
 from cortex.ra.lower.case_facts import CaseFacts
 from cortex.ra.lower.lanes import LANES, is_in_lanes, lane_nests
-from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, free_axes, inner_axes, within
+from cortex.ra.lower.needed_guards import needed_guards
+from cortex.ra.lower.saved_reduction import Axis, Guards, SavedReduction, inner_axes, used_axes, within
 from cortex.ra.lower.translate import Carrier, ConstantParts, ExprLowering, Point, none_constant
 from cortex.ra.lower.zeros import Zeros
 from cortex.ra.node import ChildVar
@@ -182,13 +183,12 @@ class Nests:
     def keep(
         self, reduction: ra.Reduction, scope: tuple[Axis, ...], guards: Guards, name: str
     ) -> SavedReduction:
-        """Return a new buffer for a reduction's value, over those axes in scope that it depends on."""
-        used = set(free_axes(reduction)).union(*(free_axes(condition) for condition, _ in guards))
-        axes = tuple(axis for axis in scope if axis in used)
-        around, over = (sum(isinstance(axis, ChildVar) for axis in some) for some in (scope, axes))
-        nested = over > 1
-        inner = around > 0 and over == 0 and self.known.leaf is None
-        axes = () if nested else axes
+        """Return a new buffer for a reduction's value, over children first and the other axes that it depends on."""
+        guards = guards if self.carrier else needed_guards(reduction, guards)
+        axes, over_children = used_axes(reduction, scope, guards)
+        nested = over_children > 1
+        in_children = any(isinstance(axis, ChildVar) for axis in scope)
+        inner = in_children and not over_children and self.known.leaf is None
         buffer = self.accumulator(reduction, axes, f"{name}_{reduction.combiner.value}")
         saved = SavedReduction(buffer, axes, guards, nested, inner)
         self.saved.setdefault(reduction, []).append(saved)
@@ -201,10 +201,7 @@ class Nests:
         """
         buffer, start = saved.buffer, Const(reduction.combiner.identity, reduction.dtype)
         init, update = Label(buffer.name), Label(buffer.name)
-        same = not saved.inner and all(
-            set(saved.axes).isdisjoint(free_axes(condition)) for condition, _ in saved.guards
-        )
-        around = self.translator.guards(saved.guards, at) if same and saved.axes else None
+        around = self.translator.guards(saved.guards, at) if saved.is_guarded_as_one else None
         nested = list(self.nested(reduction.body, saved.guards, at.inner or saved.inner))
         in_lanes = is_in_lanes(reduction) and not nested
         inner_loops = inner_axes(saved, nested)

@@ -30,6 +30,12 @@ class SavedReduction:
     nested: bool = False
     inner: bool = False
 
+    @property
+    def is_guarded_as_one(self) -> bool:
+        """Whether it has elements, for all of which the guards are the same."""
+        asked = {axis for condition, _ in self.guards for axis in free_axes(condition)}
+        return bool(self.axes) and not self.inner and asked.isdisjoint(self.axes)
+
     def serves(self, guards: Guards, *, inner: bool) -> bool:
         """Return whether the value is available wherever `guards` hold, in a loop over children if `inner`."""
         if self.inner and not inner:
@@ -69,6 +75,17 @@ def free_axes(expr: ra.Expr) -> Iterator[Axis]:
         case _:
             for operand in ra.operands(expr):
                 yield from free_axes(operand)
+
+
+def used_axes(reduction: ra.Reduction, scope: Sequence[Axis], guards: Guards) -> tuple[tuple[Axis, ...], int]:
+    """Return the axes in scope that a reduction or a guard around it depends on, and how many are over children.
+
+    A child comes first, so that all edges can be rows of one loop; what depends on several is kept for none.
+    """
+    used = set(free_axes(reduction)).union(*(free_axes(condition) for condition, _ in guards))
+    children = [each for each in scope if each in used and isinstance(each, ChildVar)]
+    dense = [each for each in scope if each in used and not isinstance(each, ChildVar)]
+    return (() if len(children) > 1 else (*children, *dense)), len(children)
 
 
 def inner_axes(
