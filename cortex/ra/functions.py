@@ -65,7 +65,9 @@ else:
 
 
 def where(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
-    """Return `if_true` where the condition holds, else `if_false`; only the one chosen is evaluated.
+    """Return `if_true` where the condition holds, else `if_false`; what the other one reads need not be there.
+
+    It is not evaluated, but for sums of products of what is there at all nodes, which are computed in tiles of nodes.
 
     Example:
         >>> x = compute((N, E), lambda n, i: where(word[n] >= 0, emb[word[n], i], 0.0))

@@ -80,7 +80,15 @@ def reduce_rows_in_lanes(tensor: RaggedTensor) -> None:
 
 def _is_from_product(tensor: RaggedTensor) -> bool:
     """Return whether a sum of products is among what a tensor is computed from."""
-    return any(is_product(each.body) or _is_from_product(each) for each in reads(tensor))
+    seen: set[RaggedTensor] = set()
+    pending = [tensor]
+    while pending:
+        new = set(reads(pending.pop())) - seen
+        if any(is_product(each.body) for each in new):
+            return True
+        seen |= new
+        pending += new
+    return False
 
 
 def _fills_lanes(axis: Axis) -> bool:

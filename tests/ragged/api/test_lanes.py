@@ -137,3 +137,14 @@ def test_rows_of_one_column_are_in_lanes():
     assert re.search(r"for lane\w* in unrolled\(", function.show("loops"))
     a, v = data(7, 100), data(100)[:, None]
     np.testing.assert_allclose(function(x=a, w=v), a.astype(float) @ v, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_computed_from_the_same_on_many_ways_is_looked_at_once():
+    b, t = ragged.dim("b"), ragged.dim("t")
+    n = ragged.length_fn("n", b)
+    x = ragged.input_tensor("x", [(b, ragged.size("B")), (t, n(b))])
+    for layer in range(60):
+        x = ragged.compute(f"x{layer}", x.dims, lambda i, j, x=x: x[i, j] + ragged.exp(x[i, j]) * x[i, j])
+        total = ragged.compute("total", x.dims[:1], lambda i, x=x: ragged.sum(n(i), lambda j: x[i, j]))
+        x = ragged.compute("y", x.dims, lambda i, j, x=x, total=total: x[i, j] / total[i] + x[i, j])
+    assert "total_lanes" in {each.name for each in ragged.Schedule(x).tensors}
