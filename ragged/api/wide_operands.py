@@ -18,7 +18,7 @@ from ragged.ir.walk import loads, variables
 def widen_operands(result: RaggedTensor) -> None:
     """Have a tensor, and the reductions inside its expression, read operands of products converted once.
 
-    Of inputs alone: parameters are converted when they are packed, and a schedule may compute others in any loop.
+    Of what a call or a parameter gives: a schedule may compute others in any loop.
     """
     for other in reads(result):
         if other.part is not None:
@@ -26,8 +26,7 @@ def widen_operands(result: RaggedTensor) -> None:
     body = result.body
     if not is_product(body):
         return
-    given = all(source.kind is Kind.INPUT for source in reads(result))
-    if given:
+    if all(source.kind is not Kind.COMPUTED for source in reads(result)):
         loops = frozenset(result.loop_vars)
         axis = body.axes[-1].var
         result.body = replace(body, body=with_wide_operands(body.body, loops, axis, {}, str))

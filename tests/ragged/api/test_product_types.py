@@ -19,10 +19,10 @@ def matrices(dtype: str):
     return [random.integers(-99, 99, s).astype(dtype) for s in ((37, 20), (20, 70))]
 
 
-def product(dtype: str, m, k, n, *, then=lambda total: total) -> RaggedTensor:
+def product(dtype: str, m, k, n, *, then=lambda total: total, declare=ragged.input_tensor) -> RaggedTensor:
     i, j, r = ragged.dim("i"), ragged.dim("j"), ragged.dim("r")
     a = ragged.input_tensor("a", [(i, m), (r, k)], dtype)
-    b = ragged.input_tensor("b", [(r, k), (j, n)], dtype)
+    b = declare("b", [(r, k), (j, n)], dtype)
     return ragged.compute(
         "c", [(i, m), (j, n)], lambda p, q: then(ragged.sum(r, lambda s: a[p, s] * b[s, q])), dtype
     )
@@ -64,3 +64,14 @@ def test_products_of_a_matrix_with_itself_have_tiles(dtype):
         np.testing.assert_allclose(function(a=x).astype(float), exact, rtol=2e-3, atol=2e-3)
     else:
         np.testing.assert_array_equal(function(a=x), exact.astype(np.int64).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_products_with_parameters_have_tiles(dtype):
+    program = product(dtype, *map(ragged.size, "MKN"), declare=ragged.parameter)
+    a, b = matrices(dtype)
+    function = ragged.compile(program, {"b": b})
+    assert "scope=register" in function.show("loops")
+    np.testing.assert_array_equal(
+        function(a=a), ragged.compile(product(dtype, *map(ragged.size, "MKN")))(a=a, b=b)
+    )
