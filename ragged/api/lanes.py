@@ -14,6 +14,7 @@ from ragged.arith.fold import ONE, floordiv, modulo, plus, times
 from ragged.ir import expr as ir
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import substitute
+from ragged.ir.walk import mentions
 
 LANES = {"lanes": 64, "sixteens": 16, "fours": 4}
 """Partial results of a row, of what is left of it when these are full, and so on, by what the tensors are called.
@@ -75,7 +76,13 @@ def reduce_rows_in_lanes(tensor: RaggedTensor) -> None:
         return
     fixed = all(affine_sizes(axis.extent.expr) is not None for axis in body.axes)
     if fixed or not _is_from_product(tensor):
-        reduce_in_lanes(tensor, part=PartPlace.ELEMENTS, squeeze=True)
+        matrices = any(each.kind is Kind.PARAMETER and _is_matrix(each) for each in reads(tensor))
+        reduce_in_lanes(tensor, part=PartPlace.ELEMENTS, squeeze=not matrices)
+
+
+def _is_matrix(tensor: RaggedTensor) -> bool:
+    """Return whether several dimensions extend more than 1: a parameter that is packed, and may be rounded."""
+    return sum(each.extent.expr != ONE for each in tensor.dims) > 1
 
 
 def _is_from_product(tensor: RaggedTensor) -> bool:
@@ -211,13 +218,22 @@ class _Lanes:
         init: Value | None,
     ) -> Reduction:
         """Return the reduction over so many elements of each row, which `place` gives the places of."""
-        others = [each for each in self.body.axes if each is not self.axis]
-        new = {each.var: self.renamed(each, each.extent.expr, own) for each in others}
-        last = self.renamed(self.axis, extent, own)
-        values = {**own, **{var: ir.Ref(axis.var) for var, axis in new.items()}}
-        values[self.axis.var] = place(ir.Ref(last.var))
+        axes: list[Axis] = []
+        values = dict(own)
+        for each in self.order():
+            new = self.renamed(each, extent if each is self.axis else each.extent.expr, values)
+            axes.append(new)
+            index: ir.Expr = ir.Ref(new.var)
+            values[each.var] = substitute(place(index), values) if each is self.axis else index
         body = self.body.body
-        return self.reduced((*new.values(), last), Value(substitute(body.expr, values), body.sources), init)
+        return self.reduced(tuple(axes), Value(substitute(body.expr, values), body.sources), init)
+
+    def order(self) -> Sequence[Axis]:
+        """Return the axes with `axis` as the last one, unless it says how far another one goes."""
+        others = [each for each in self.body.axes if each is not self.axis]
+        if any(mentions(each.extent.expr, (self.axis.var,)) for each in others):
+            return self.body.axes
+        return (*others, self.axis)
 
     def renamed(self, axis: Axis, extent: ir.Expr, own: dict[ir.Var, ir.Expr]) -> Axis:
         """Return an axis like another one, of a tensor with the indices `own`."""

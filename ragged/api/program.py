@@ -195,9 +195,11 @@ def take_parts_along(
 
 def _loops_around(part: RaggedTensor, reader: RaggedTensor) -> int:
     """Return the number of loops of its reader that a part is computed in, if it has as many dimensions."""
+    if part.part is PartPlace.COLUMNS:
+        return max(0, min(rows_of(reader), len(reader.dims) - 1))
     if part.part is PartPlace.ELEMENTS or _is_dense_product(part):
         return len(reader.dims)
-    return min(rows_of(reader), len(reader.dims) - (part.part is PartPlace.COLUMNS))
+    return rows_of(reader)
 
 
 def _part_depth(part: RaggedTensor, reader: RaggedTensor, most: int) -> int:

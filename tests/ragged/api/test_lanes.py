@@ -7,6 +7,7 @@ import pytest
 
 import ragged
 from ragged.api.tensors import RaggedTensor
+from ragged.ir.dtype import DType
 
 LENGTHS = (0, 1, 3, 4, 5, 15, 16, 17, 31, 63, 64, 65, 100, 127, 130)
 ROWS = 5
@@ -148,3 +149,83 @@ def test_what_is_computed_from_the_same_on_many_ways_is_looked_at_once():
         total = ragged.compute("total", x.dims[:1], lambda i, x=x: ragged.sum(n(i), lambda j: x[i, j]))
         x = ragged.compute("y", x.dims, lambda i, j, x=x, total=total: x[i, j] / total[i] + x[i, j])
     assert "total_lanes" in {each.name for each in ragged.Schedule(x).tensors}
+
+
+@pytest.mark.parametrize("schedule", ["default", None])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_reductions_of_columns_in_an_expression_of_one_number(fixed, schedule):
+    i, j = ragged.dim("i"), ragged.dim("j")
+    rows, columns = (40, 100) if fixed else map(ragged.size, "NK")
+    x = ragged.input_tensor("x", [(i, rows), (j, columns)])
+
+    def total(v):
+        return ragged.sum(rows, lambda u: x[u, v])
+
+    a = data(40, 100)
+    exact = a.astype(float)
+    mean = exact.sum(0).mean()
+    found = {
+        "largest": (lambda: ragged.max(columns, total), exact.sum(0).max()),
+        "in an expression": (lambda: 1.0 + ragged.max(columns, total), 1 + exact.sum(0).max()),
+        "variance": (
+            lambda: ragged.sum(columns, lambda v: (total(v) - mean) * (total(v) - mean)) / 100.0,
+            exact.sum(0).var(),
+        ),
+    }
+    for name, (function, wanted) in found.items():
+        y = ragged.compile(ragged.compute("y", [], function), schedule=schedule)(x=a)
+        np.testing.assert_allclose(y, wanted, rtol=1e-4, err_msg=name)
+    norm = ragged.compute(
+        "y",
+        x.dims,
+        lambda p, q: x[p, q] / ragged.max(columns, lambda v: ragged.sum(rows, lambda u: ragged.abs(x[u, v]))),
+    )
+    y = ragged.compile(norm, schedule=schedule)(x=a)
+    np.testing.assert_allclose(y, exact / abs(exact).sum(0).max(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("features", [2, 64, None])
+@pytest.mark.parametrize("combine", ["sum", "max"])
+def test_reductions_over_rows_of_different_lengths_and_their_batch(combine, features):
+    """An axis says how far the next one goes."""
+    b, t, d = ragged.dim("b"), ragged.dim("t"), ragged.dim("d")
+    n, count = ragged.length_fn("n", b), ragged.size("B")
+    width = ragged.size("D") if features is None else features
+    reduce = getattr(ragged, combine)
+    flat = ragged.input_tensor("flat", [(b, count), (t, n(b))])
+    x = ragged.input_tensor("x", [(b, count), (t, n(b)), (d, width)])
+    rows = [data(length) for length in (70, 0, 5)]
+    whole = ragged.compute("y", [], lambda: reduce(count, lambda q: reduce(n(q), lambda s: flat[q, s])))
+    found = ragged.compile(whole)(flat=ragged.array(rows))
+    np.testing.assert_allclose(found, getattr(np.concatenate(rows).astype(float), combine)(), rtol=1e-5)
+    planes = [data(length, features or 9) for length in (70, 0, 5)]
+    deep = ragged.compute(
+        "y",
+        [],
+        lambda: reduce(count, lambda q: reduce(n(q), lambda s: reduce(width, lambda r: x[q, s, r]))),
+    )
+    found = ragged.compile(deep)(x=ragged.array(planes))
+    np.testing.assert_allclose(found, getattr(np.concatenate(planes).astype(float), combine)(), rtol=1e-4)
+
+
+def test_columns_of_squares_are_summed_side_by_side():
+    i, j = ragged.dim("i"), ragged.dim("j")
+    rows, columns = map(ragged.size, "NK")
+    x = ragged.input_tensor("x", [(i, rows), (j, columns)])
+    y = ragged.compute(
+        "y", [(j, columns)], lambda v: ragged.sqrt(ragged.sum(rows, lambda u: x[u, v] * x[u, v]))
+    )
+    assert ragged.Schedule(y).decisions.at == {}, "the sum is a nest of its own"
+    a = data(40, 100)
+    np.testing.assert_allclose(ragged.compile(y)(x=a), np.linalg.norm(a.astype(float), axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_one_row_times_a_matrix_of_parameters_is_rounded_too(rows):
+    i, j, k = ragged.dim("i"), ragged.dim("j"), ragged.dim("k")
+    x, w = ragged.input_tensor("x", [(i, rows), (k, 64)]), ragged.parameter("w", [(j, 48), (k, 64)])
+    y = ragged.compute("y", [(i, rows), (j, 48)], lambda p, q: ragged.sum(k, lambda s: x[p, s] * w[q, s]))
+    a, b = data(rows, 64), data(48, 64)
+    found = ragged.compile(y, {"w": b}, precision="bf16")(x=a)
+    rounded = [each.astype(DType.BFLOAT16.numpy).astype(float) for each in (a, b)]
+    np.testing.assert_allclose(found, rounded[0] @ rounded[1].T, rtol=1e-4, atol=1e-4)
