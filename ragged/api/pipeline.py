@@ -21,6 +21,7 @@ from ragged.compiled.target_machine import machine_of
 from ragged.ir.rule_record import rules_to_json
 from ragged.machine import Machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
+from ragged.passes.hoist_checks import hoist_checks
 from ragged.passes.pipeline import Pass, Step
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.result import ScheduleResult, rules_of
@@ -32,12 +33,17 @@ def passes_for(threads: int, machine: Machine, options: CompileOptions = NOTHING
     on_unit = options.schedule.on_unit(machine)
     if options.default_schedule:
         schedule = DefaultSchedule(machine, threads, options.schedule, options.shapes, options.code_bytes)
-        scheduled = Pass(schedule, "what the user left open")
+        scheduled = (
+            Pass(
+                hoist_checks, "before loops are changed: what a call gives is checked once for each element"
+            ),
+            Pass(schedule, "what the user left open"),
+        )
     else:
-        scheduled = Pass(serialize_loops, "the loops as they are written, for one worker")
+        scheduled = (Pass(serialize_loops, "the loops as they are written, for one worker"),)
     return (
         *((Pass(PairProductsBf16(on_unit), "while sums are as the operators say them"),) if rounded else ()),
-        scheduled,
+        *scheduled,
         Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it"),
     )
 

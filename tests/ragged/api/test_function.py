@@ -373,3 +373,40 @@ def test_what_calls_know_by_name_has_a_name_of_its_own():
             ragged.Schedule(*outputs)
     total = ragged.compute("Y", a.dims, lambda i: one[i] + two[i])  # what is between may have any names
     assert ragged.compile(total)(A=np.ones(2, np.float32)).tolist() == [5.0, 5.0]
+
+
+def test_indices_are_checked_once_and_not_for_each_column():
+    """The loops of a sum over looked-up rows then have columns in vectors, and products of these have tiles."""
+    b, t, d, v, o = (ragged.dim(name) for name in "btdvo")
+    many, few, width = (ragged.size(name) for name in "BTD")
+    table = ragged.input_tensor("table", [(v, ragged.size("V")), (d, width)])
+    ids = ragged.input_tensor("ids", [(b, many), (t, few)], "int32")
+    first = ragged.input_tensor("first", [(b, many)], "int32")
+    w = ragged.input_tensor("w", [(o, width), (d, width)])
+    bag = ragged.compute(
+        "bag", [(b, many), (d, width)], lambda i, j: ragged.sum(t, lambda k: table[ids[i, k], j])
+    )
+    linear = ragged.compute(
+        "linear", [(b, many), (o, width)], lambda i, j: ragged.sum(d, lambda k: table[first[i], k] * w[j, k])
+    )
+    random = np.random.default_rng(0)
+    rows, weights = (random.standard_normal(shape, np.float32) for shape in ((9, 40), (40, 40)))
+    indices = random.integers(0, 9, (6, 3)).astype(np.int32)
+    for program, wanted, has in (
+        (bag, rows[indices].sum(1), "vectorized"),
+        (linear, rows[indices[:, 0]] @ weights.T, "scope=register"),
+    ):
+        function = ragged.compile(program)
+        prelude, kernel = function.show("loops").split("with kernel:")
+        assert "check(" in prelude and "check(" not in kernel and has in kernel
+        given = {"table": rows, "ids": indices, "first": indices[:, 0].copy(), "w": weights}
+        given = {
+            name: given[name] for name in (("table", "ids") if program is bag else ("table", "first", "w"))
+        }
+        np.testing.assert_allclose(function(**given), wanted, rtol=1e-5, atol=1e-5)
+        wrong = {
+            name: np.where(each == each.max(), 9, each).astype(each.dtype) for name, each in given.items()
+        }
+        given |= {name: each for name, each in wrong.items() if each.dtype == np.int32}
+        with pytest.raises(DataError, match="'table' is outside"):
+            function(**given)
