@@ -33,7 +33,7 @@ def passes_for(threads: int, machine: Machine, options: CompileOptions = NOTHING
     on_unit = options.schedule.on_unit(machine)
     if options.default_schedule:
         schedule = DefaultSchedule(machine, threads, options.schedule, options.shapes, options.code_bytes)
-        scheduled = (
+        scheduled: tuple[Pass, ...] = (
             Pass(
                 hoist_checks, "before loops are changed: what a call gives is checked once for each element"
             ),
