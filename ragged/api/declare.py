@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ragged.api.dims import RaggedDim, affine_sizes, extent_of
+from ragged.api.factors import compute_factors
 from ragged.api.lanes import reduce_rows_in_lanes
 from ragged.api.reductions import Scoped, normal_form, parameter_names, started_in
 from ragged.api.tensors import DimLike, Kind, RaggedTensor, Reduction, TensorDim
@@ -83,6 +84,7 @@ def compute(
     body = normal_form(name, value, scope)
     dtype = body.body.dtype if isinstance(body, Reduction) else body.dtype
     made = RaggedTensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
+    compute_factors(made)
     widen_operands(made)
     reduce_rows_in_lanes(made)
     return made

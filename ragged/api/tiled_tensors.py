@@ -13,10 +13,10 @@ from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueSource, binary
 from ragged.arith.fold import floordiv, modulo
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Call, Const, Dim, Expr, Function, Load, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Function, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.walk import loads, subexpressions, variables
+from ragged.ir.walk import loads, variables
 
 Read = Callable[[tuple[Expr, ...]], Value]
 """From the indices that an old tensor is read at to the read of the new one."""
@@ -220,10 +220,7 @@ def _rewritten(
     """Return a value with others in the place of variables and of reads."""
     rewriter = _NewReads(values, reads or {})
     expr = rewriter.expr(value.expr)
-    sources = {**value.sources, **rewriter.sources}
-    used: set[Buffer | Function] = {part.buffer for part in loads(expr)}
-    used |= {part.function for part in subexpressions(expr) if isinstance(part, Call)}
-    return Value(expr, {key: source for key, source in sources.items() if key in used})
+    return Value(expr, {**value.sources, **rewriter.sources}).trimmed()
 
 
 class _NewReads(Rewriter):

@@ -10,10 +10,10 @@ from typing import TypeAlias
 from ragged.errors import Location, ModelError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Function, Select, Unary
+from ragged.ir.expr import Binary, Buffer, Call, Cast, Const, Expr, Function, Select, Unary
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import loads, subexpressions
 from ragged.lang.operators import Operators
 from ragged.lang.types import FLOAT as FLOAT
 from ragged.lang.types import KEEPS_INTEGERS, binary_type, mixes_types, typed_number, unary_type
@@ -77,6 +77,12 @@ class Value(Symbol):
     def dtype(self) -> DType:
         """BOOL, INDEX for all integers, FLOAT32 or FLOAT64."""
         return self.expr.dtype
+
+    def trimmed(self) -> Value:
+        """Return it with the sources that its expression reads alone."""
+        used: set[Buffer | Function] = {part.buffer for part in loads(self.expr)}
+        used |= {part.function for part in subexpressions(self.expr) if isinstance(part, Call)}
+        return Value(self.expr, {key: source for key, source in self.sources.items() if key in used})
 
     def text(self) -> str:
         """Return the expression in infix."""

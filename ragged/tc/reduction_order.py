@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from ragged.api.factors import compute_factors
 from ragged.api.lanes import reduce_in_lanes, split_reduction
 from ragged.api.reduced_elements import (
     ROWS,
@@ -40,6 +41,7 @@ def order_reduction(
 
     Parts are of `size` iterations where that is given. `earlier` are the tensors of the statements before.
     """
+    compute_factors(target, fresh_name)
     tensor = _reduction_tensor(target, earlier)
     is_own = tensor is target
     if not isinstance(tensor.body, Reduction):

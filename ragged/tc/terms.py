@@ -91,8 +91,7 @@ def _sum_of(
 
 def _of(body: Reduction, expr: ir.Expr) -> Value:
     """Return an expression of a reduction's body, with what it reads."""
-    used = _symbols(expr)
-    return Value(expr, {key: source for key, source in body.body.sources.items() if key in used})
+    return Value(expr, body.body.sources).trimmed()
 
 
 def _added(expr: ir.Expr) -> Iterator[ir.Expr]:
