@@ -8,7 +8,7 @@ from cortex.compiler.agreement import BOUND, relative_error
 from cortex.compiler.options import RecursionOptions
 from cortex.compiler.output import Array, Output
 from ragged.errors import InternalError
-from ragged.tuning.subject import bits_of
+from ragged.tuning.bits import bits_of
 
 
 def disagreement(

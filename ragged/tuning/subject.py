@@ -10,8 +10,6 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-import numpy as np
-
 from ragged.api.compile import find_or_generate, recipe_of
 from ragged.api.compile_options import CompileOptions
 from ragged.api.function import RaggedFunction
@@ -19,10 +17,10 @@ from ragged.api.schedule import RaggedSchedule
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.compiled.key import Recipe
 from ragged.compiled.parts import CompiledParts
-from ragged.data import RaggedArray
 from ragged.errors import InternalError
 from ragged.ir.program import Program
 from ragged.runtime.team import check_workers
+from ragged.tuning.bits import bits_of
 from ragged.tuning.compile_ahead import CompileAhead
 from ragged.tuning.contest import Subject, TunedKernel
 
@@ -89,15 +87,6 @@ class RaggedSubject(Subject[ScheduleOptions]):
     def _recipe(self, options: ScheduleOptions) -> tuple[Recipe, CompileOptions]:
         chosen = replace(self._options, schedule=options)
         return recipe_of(self._schedule, chosen, "cpu", self._workers), chosen
-
-
-def bits_of(result: object) -> bytes:
-    """Return the bits of results, with one NaN for all: which one an operation gives, IEEE 754 leaves open."""
-    if isinstance(result, dict):
-        return b"".join(bits_of(each) for each in result.values())
-    values = np.ascontiguousarray(result.values if isinstance(result, RaggedArray) else result)
-    unordered = values != values
-    return (np.where(unordered, values.dtype.type("nan"), values) if unordered.any() else values).tobytes()
 
 
 def _time(function: RaggedFunction, call: Mapping[str, object]) -> float:

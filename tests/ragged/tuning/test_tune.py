@@ -14,9 +14,10 @@ from ragged import ScheduleOptions
 from ragged.errors import InternalError, UserError
 from ragged.ir.dtype import DType
 from ragged.tuning import contest, read_records
+from ragged.tuning.bits import bits_of
 from ragged.tuning.calls import shapes_text
 from ragged.tuning.compile_ahead import CompileAhead
-from ragged.tuning.subject import RaggedSubject, bits_of
+from ragged.tuning.subject import RaggedSubject
 
 SPACE = {"tile": [(2, 1), (4, 2), (99, 99)], "reduction_unroll": [2]}
 RNG = np.random.default_rng(0)
