@@ -66,6 +66,7 @@ int main(int count, char** words) {
     const Team::Outcome outcome = Team::of_process().run(job, workers, Team::kForever);
     if (outcome.result != 0) fail("a stage refused its arguments");
     if (outcome.workers != workers) fail("the system started too few threads");
+    if (*failed != 0) std::puts(words[i]);
   }
   if (!Team::of_process().disband()) fail("a run has not ended");
   return 0;

@@ -63,8 +63,10 @@ class Emulated:
     code: bytes
     cpu: str
 
-    def run(self, stages: Sequence[tuple[str, int]], values: Sequence[Value | None], words: int) -> Array:
-        """Run stages, each with so many workers, on arguments in order; return the status words.
+    def run(
+        self, stages: Sequence[tuple[str, int]], values: Sequence[Value | None], words: int
+    ) -> tuple[Array, str]:
+        """Run stages, each with so many workers, on arguments in order; return the status words and what stage failed.
 
         Arrays are changed as the stages change them.
         """
@@ -101,7 +103,7 @@ class Emulated:
                 array[...] = left
             else:
                 assert array.tobytes() == left.tobytes(), "an input was written to"
-        return status
+        return status, done.stdout.strip()
 
 
 class EmulatedCaller(Caller):
@@ -133,9 +135,11 @@ class EmulatedCaller(Caller):
             known[slot.name] = np.full(size, 0xFF, np.uint8)  # NaN, where it is read before it is written
         arguments = [known.get(argument.name) for argument in self.entries[0].arguments]
         words = max(entry.status_words for entry in self.entries)
-        status = self._emulated.run(self._stages, arguments, words)
-        if status[0]:
-            raise self.entries[-1].failure(status)
+        status, failed = self._emulated.run(self._stages, arguments, words)
+        if failed:
+            raise next(
+                entry for entry, (name, _) in zip(self.entries, self._stages, strict=True) if name == failed
+            ).failure(status)
         seen = zip(self._axes, self._made, strict=True)
         return tuple(known[s.name] if axes is None else known[s.name].transpose(axes) for axes, s in seen)
 
@@ -182,7 +186,7 @@ class EmulatedKernel(LoadedKernel):
         arguments = [
             bound.get(each.name, 0 if each.kind is ArgumentKind.SIZE else None) for each in entry.arguments
         ]
-        status = self._emulated.run([(names[StageKind.BIND], 1)], arguments, entry.status_words)
+        status, _ = self._emulated.run([(names[StageKind.BIND], 1)], arguments, entry.status_words)
         if status[0]:
             raise entry.failure(status)
         return bound
