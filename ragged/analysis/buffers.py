@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import constant_shape
-from ragged.ir.expr import Buffer, Call, Expr, Load, Ref, Role
+from ragged.ir.expr import Buffer, Call, Const, Expr, Load, Ref, Role
 from ragged.ir.index import contents, index_of
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
@@ -116,6 +116,11 @@ def prepended(program: Program, stmt: Stmt) -> Program:
 def is_empty(stmt: Stmt) -> bool:
     """Return whether a statement is a block of none."""
     return isinstance(stmt, Block) and not stmt.body
+
+
+def is_matrix(buffer: Buffer) -> bool:
+    """Return whether several dimensions of a buffer extend more than 1."""
+    return sum(extent != Const(1) for extent in buffer.shape) > 1
 
 
 def is_size_expr(extent: Expr) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ragged.api.dims import RaggedDim, affine_sizes, extent_of
 from ragged.api.factors import compute_factors
-from ragged.api.lanes import reduce_rows_in_lanes
+from ragged.api.lanes import place_columns, reduce_rows_in_lanes
+from ragged.api.program import with_parts
 from ragged.api.reductions import Scoped, normal_form, parameter_names, started_in
 from ragged.api.tensors import DimLike, Kind, RaggedTensor, Reduction, TensorDim
 from ragged.api.values import Value, ValueLike, as_float, lift, read_dtype, stored
@@ -79,14 +80,17 @@ def compute(
     if not isinstance(given, Value) and dtype is None and value.dtype is INDEX:
         value = as_float(value)
     if dtype is not None:
-        value = stored(started_in(value, read_dtype(what, dtype)), read_dtype(what, dtype))
+        asked = read_dtype(what, dtype)
+        value = stored(started_in(value, asked), asked)
     scope = tuple(Scoped(each, index) for each, index in zip(own, indices, strict=True))
     body = normal_form(name, value, scope)
     dtype = body.body.dtype if isinstance(body, Reduction) else body.dtype
     made = RaggedTensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
-    compute_factors(made)
-    widen_operands(made)
-    reduce_rows_in_lanes(made)
+    for each in with_parts(made):
+        compute_factors(each)
+        widen_operands(each)
+        reduce_rows_in_lanes(each)
+        place_columns(each)
     return made
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ragged.api.dims import RaggedDim, affine_sizes
-from ragged.api.program import is_product, reads
+from ragged.api.program import is_product
 from ragged.api.tensors import Kind, RaggedTensor, TensorDim
 from ragged.api.values import Value
 from ragged.ir import expr as ir
@@ -16,7 +16,7 @@ from ragged.ir.walk import loads, subexpressions, variables
 
 
 def compute_factors(result: RaggedTensor, name: Callable[[str], str] = str) -> None:
-    """Have a tensor, and the reductions inside its expression, read factors that are expressions from tensors of them.
+    """Have a tensor read factors of products that are expressions from tensors of them.
 
     before::
 
@@ -31,9 +31,6 @@ def compute_factors(result: RaggedTensor, name: Callable[[str], str] = str) -> N
     of which none is packed: `tile_panels` reads one of arithmetic as it is. Extents are numbers and sizes. `name` gives
     names.
     """
-    for other in reads(result):
-        if other.part is not None:
-            compute_factors(other, name)
     body = result.body
     if not is_product(body) or not isinstance(body.body.expr, ir.Binary):
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from ragged.analysis.buffers import is_matrix
 from ragged.api.dims import RaggedDim, affine_sizes
 from ragged.api.program import is_product, reads
 from ragged.api.reduced_elements import has_columns, is_by_columns, is_contiguous, is_short
@@ -61,28 +62,24 @@ def reduce_in_lanes(
 
 
 def reduce_rows_in_lanes(tensor: RaggedTensor) -> None:
-    """Have a tensor, and the reductions inside its expression, reduce rows of contiguous floats in lanes.
+    """Have a tensor reduce rows of contiguous floats in lanes.
 
     Rows are of extents that are numbers or of sizes, or of data that no product was computed from: products with the
     rows of a sequence and what is computed from them have tiles of rows (`decide_by_default`).
     """
-    for other in reads(tensor):
-        if other.part is not None:
-            reduce_rows_in_lanes(other)
-            if has_columns(other) and not is_short(other):
-                other.part = PartPlace.COLUMNS
     body = tensor.body
     if not isinstance(body, Reduction) or not body.body.dtype.is_float:
         return
     fixed = all(affine_sizes(axis.extent.expr) is not None for axis in body.axes)
     if fixed or not _is_from_product(tensor):
-        matrices = any(each.kind is Kind.PARAMETER and _is_matrix(each) for each in reads(tensor))
+        matrices = any(each.kind is Kind.PARAMETER and is_matrix(each.buffer) for each in reads(tensor))
         reduce_in_lanes(tensor, part=PartPlace.ELEMENTS, squeeze=not matrices)
 
 
-def _is_matrix(tensor: RaggedTensor) -> bool:
-    """Return whether several dimensions extend more than 1: a parameter that is packed, and may be rounded."""
-    return sum(each.extent.expr != ONE for each in tensor.dims) > 1
+def place_columns(tensor: RaggedTensor) -> None:
+    """Have a part that reduces columns computed for all elements of its rows, where a reduction is not short."""
+    if tensor.part is not None and has_columns(tensor) and not is_short(tensor):
+        tensor.part = PartPlace.COLUMNS
 
 
 def _is_from_product(tensor: RaggedTensor) -> bool:

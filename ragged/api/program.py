@@ -131,6 +131,12 @@ def reads(tensor: RaggedTensor) -> Iterator[RaggedTensor]:
                 yield source
 
 
+def with_parts(tensor: RaggedTensor) -> list[RaggedTensor]:
+    """Return a tensor after the parts inside its expression, innermost first."""
+    parts = [part for other in reads(tensor) if other.part is not None for part in with_parts(other)]
+    return [*parts, tensor]
+
+
 def computed(tensors: Sequence[RaggedTensor]) -> list[RaggedTensor]:
     """Return the computed tensors."""
     return [tensor for tensor in tensors if tensor.kind is Kind.COMPUTED]

@@ -16,13 +16,10 @@ from ragged.ir.walk import loads, variables
 
 
 def widen_operands(result: RaggedTensor) -> None:
-    """Have a tensor, and the reductions inside its expression, read operands of products converted once.
+    """Have a tensor read operands of products converted once.
 
     Of what a call or a parameter gives: a schedule may compute others in any loop.
     """
-    for other in reads(result):
-        if other.part is not None:
-            widen_operands(other)
     body = result.body
     if not is_product(body):
         return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragged.analysis.buffers import is_matrix
 from ragged.analysis.contractions import contractions
 from ragged.analysis.matrix_nests import LANES
 from ragged.errors import ScheduleError, UserError
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Const, Load, Role
+from ragged.ir.expr import Binary, Load, Role
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
@@ -82,7 +83,6 @@ def _products(program: Program) -> list[Label]:
 def _is_parameter(operand: object) -> bool:
     match operand:
         case Load(buffer=buffer):
-            is_matrix = sum(extent != Const(1) for extent in buffer.shape) > 1
-            return buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and is_matrix
+            return buffer.role is Role.PARAMETER and buffer.dtype is DType.FLOAT32 and is_matrix(buffer)
         case _:
             return False

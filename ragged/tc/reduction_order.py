@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from ragged.api.factors import compute_factors
-from ragged.api.lanes import reduce_in_lanes, split_reduction
+from ragged.api.lanes import place_columns, reduce_in_lanes, split_reduction
+from ragged.api.program import with_parts
 from ragged.api.reduced_elements import (
     ROWS,
     has_columns,
     is_by_columns,
     is_read_once,
-    is_short,
     reads_along_axes,
 )
 from ragged.api.tensors import PartPlace, RaggedTensor, Reduction
@@ -41,7 +41,8 @@ def order_reduction(
 
     Parts are of `size` iterations where that is given. `earlier` are the tensors of the statements before.
     """
-    compute_factors(target, fresh_name)
+    for each in with_parts(target):
+        compute_factors(each, fresh_name)
     tensor = _reduction_tensor(target, earlier)
     is_own = tensor is target
     if not isinstance(tensor.body, Reduction):
@@ -51,8 +52,7 @@ def order_reduction(
         size = ROWS if _reads_rows_again(tensor, earlier) else None
     parts = tensor if size is None else split_reduction(tensor, size, fresh_name)
     in_rows = reduce_in_lanes(parts, fresh_name, in_parts=size is not None)
-    if not is_own and has_columns(tensor) and not is_short(tensor):
-        tensor.part = PartPlace.COLUMNS
+    place_columns(tensor)
     # rows of what is converted are in the loops of its reader
     loops = (parts, target) if is_own else (tensor,) if tensor.part is PartPlace.COLUMNS else ()
     return ReductionOrder(parts, in_rows, tuple(filter(has_columns, dict.fromkeys(loops))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from ragged.api.signature import Affine, Fixed, RaggedSignature, Rule, Sized, Te
 from ragged.auto.shapes import Shape
 from ragged.data import Lengths, RaggedArray
 from ragged.errors import UserError
+from ragged.tuning.records import digest
 
 MOST_SHAPES = 5
 """The most shapes that are timed."""
@@ -60,7 +60,7 @@ def drawn_call(signature: RaggedSignature, shape: Shape, seed: int) -> dict[str,
 def shapes_text(calls: Sequence[Mapping[str, object]]) -> str:
     """Return a hash of the shapes of calls that are given."""
     shapes = [sorted((name, _shape(value)) for name, value in call.items()) for call in calls]
-    return hashlib.sha256(repr(shapes).encode()).hexdigest()[:32]
+    return digest(repr(shapes))
 
 
 def _shape(value: Any) -> object:

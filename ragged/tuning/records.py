@@ -63,7 +63,7 @@ def key_for(
 
 def key_of_text(program: str, threads: int, shapes: str) -> RecordKey:
     """Return the key of what has this text, on this machine."""
-    return RecordKey(_digest(program), _digest(processor.identity()), threads, shapes)
+    return RecordKey(digest(program), digest(processor.identity()), threads, shapes)
 
 
 def options_from(changed: dict[str, Any], kind: type[O]) -> O:
@@ -139,5 +139,6 @@ def _shape_text(shape: Shape) -> str:
     return f"{sizes} x {shape.weight:g}"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return a hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]

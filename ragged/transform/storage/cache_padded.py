@@ -46,8 +46,8 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     The condition is asked once for each element that is read, and not in each step of a reduction. The temporary is a
     workspace with a dimension for each loop up to `loop`, which `contract_storage` gives the storage of one iteration.
     It holds what is read under a condition; of a `buffer` that is named, also what is read everywhere, and of several
-    reads of it the one that depends on `loop`. Where an
-    iteration of `loop` reads fewer elements than others, as the last one of a split loop, the rest is zeros.
+    reads of it the one that depends on `loop`. Where an iteration of `loop` reads fewer elements than others, as the
+    last one of a split loop, the rest is zeros.
 
     Raises:
         ScheduleError: the statement is not in the loop, or reads nothing in this form; it runs, or reads that, under

@@ -111,7 +111,7 @@ def test_a_check_runs_for_what_it_mentions_and_what_is_around_it(check, loops):
 def test_a_check_for_one_iteration_of_a_loop_has_no_loop(check, loops, condition):
     prelude, kernel = hoisted(check)
     assert [line.split()[1] for line in prelude.splitlines() if line.strip().startswith("for ")] == loops
-    assert f"check({condition}" in prelude.replace("1 < d", "d > 1") and "check" not in kernel
+    assert f"check({condition}" in prelude and "check" not in kernel
 
 
 def test_a_condition_that_the_kernel_computes_keeps_its_check_there():
