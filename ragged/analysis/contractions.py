@@ -98,18 +98,19 @@ def row_operand_bytes(program: Program) -> int:
 def with_shared_columns(found: Iterable[Contraction], loop: Var) -> set[Label]:
     """Return the updates of those contractions with a matrix that is the same in all iterations of a loop.
 
-    It is a parameter, or does not depend on the loop; and no loop inside is one over rows that share it.
+    It is a parameter, or does not depend on the loop, which the sum does not run over; and no loop inside is one over
+    rows that share it.
     """
     return {
         each.update
         for each in found
-        if each.rows is None and (each.packed is not None or _is_invariant(each, loop))
+        if each.rows is None and each.axis.var is not loop and _is_invariant(each, loop)
     }
 
 
 def _is_invariant(contraction: Contraction, loop: Var) -> bool:
     operand = contraction.vector_operand
-    return operand is not None and contraction.axis.var is not loop and not mentions(operand, (loop,))
+    return contraction.packed is not None or (operand is not None and not mentions(operand, (loop,)))
 
 
 def _contraction(site: Site, update: Reduce) -> Contraction | None:

@@ -1,4 +1,4 @@
-"""Contractions of dense operands: matrix products, batches of them, convolutions, distances, of any sizes."""
+"""Contractions of any sizes: matrix products, batches of them, convolutions, distances; of dense and ragged rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_OPERANDS = 6
 
 @dataclass(frozen=True, slots=True)
 class DenseProduct:
-    """`out[..., r, ..., c] += a * b`, reduced over `axes`; all extents are numbers and sizes of the call.
+    """`out[..., r, ..., c] += a * b`, reduced over `axes`, which extend numbers and sizes of the call.
 
     In the place of the product may stand arithmetic and elementwise functions of `operand` and what does not depend on
     the columns, as in `(x - w) * (x - w)` and `v * tanh(x + w)`, and in the place of the sum a product, a minimum or a
@@ -75,9 +75,10 @@ def dense_products(program: Program) -> Iterator[DenseProduct]:
 
 @dataclass(frozen=True, slots=True)
 class DenseReduction:
-    """`out[...] += value`, reduced over `axes`, in `outputs` directly inside each other; all extents are dense.
+    """`out[...] += value`, reduced over `axes`, in `outputs` directly inside each other.
 
-    `result` is the last store of the same element; `around` are loops with more than one statement inside.
+    Some of these extents may vary, as those of rows do. `result` is the last store of the same element; `around` are
+    loops with more than one statement inside.
     """
 
     update: Reduce
@@ -85,6 +86,11 @@ class DenseReduction:
     outputs: tuple[For, ...]
     axes: tuple[For, ...]
     around: tuple[For, ...]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all extents are numbers and sizes of the call."""
+        return all(is_size_expr(loop.extent) for loop in (*self.outputs, *self.axes))
 
     @property
     def factors(self) -> tuple[Expr, Expr] | None:
@@ -97,7 +103,7 @@ class DenseReduction:
 
 
 def sums_of_products(program: Program) -> Iterator[DenseReduction]:
-    """Yield the sums of products of two operands of the kernel with dense extents, in program order."""
+    """Yield the sums of products of two operands of the kernel, in program order."""
     return (each for each in _reductions(program) if each.factors is not None)
 
 
@@ -117,7 +123,7 @@ def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
     found = _result(outputs, update)
     if found is None or [axis.var for axis in axes] != list(update.axes):
         return None
-    if not all(_is_dense(loop) for loop in (*axes, *outputs)):
+    if any(loop.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL) for loop in (*axes, *outputs)):
         return None
     around = site.loops[: -count - len(outputs)]
     return DenseReduction(update, found, outputs, axes, around)
@@ -126,18 +132,23 @@ def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
 def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProduct | None:
     """Return a sum as a product, or None if it has another form; `readers` are the statements that read a buffer."""
     axes, outputs = found.axes, found.outputs
+    if not all(is_size_expr(axis.extent) for axis in axes):
+        return None
     for columns in lane_loops(found.result, outputs):
         for operand, others in _operands(found):
             load = _load(operand)
             dimension = (
                 None
                 if load is None
-                else _dimension(load, columns.var, [loop.var for loop in (*axes, *outputs)])
+                else _dimension(
+                    load, columns.var, [loop.var for loop in axes], [loop.var for loop in outputs]
+                )
             )
             if load is None or dimension is None or any(mentions(each, (columns.var,)) for each in others):
                 continue
             is_packed = (
                 load is operand
+                and is_size_expr(columns.extent)
                 and load.indices[dimension] == Ref(columns.var)
                 and (load.buffer.role is Role.PARAMETER or readers[load.buffer] == 1)
                 and load.buffer.role in _PACKED
@@ -195,12 +206,16 @@ def _has_functions(value: Expr, columns: Var) -> bool:
 
 
 def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:
-    """Yield the loops that alone index a dimension of the result, that of the last one in memory first."""
+    """Yield the loops that alone index a dimension of the result, that of the last one in memory first.
+
+    Or that go through the last one element by element, from where others begin.
+    """
     for dimension in reversed(result.buffer.order):
-        index = result.indices[dimension]
+        index, last = result.indices[dimension], dimension == result.buffer.order[-1]
         for loop in outputs:
             others = (each for d, each in enumerate(result.indices) if d != dimension)
-            if index == Ref(loop.var) and not any(mentions(each, (loop.var,)) for each in others):
+            along = index == Ref(loop.var) or (last and growth(index, loop.var) == 1)
+            if along and not any(mentions(each, (loop.var,)) for each in others):
                 yield loop
 
 
@@ -232,10 +247,6 @@ def _result(outputs: tuple[For, ...], update: Reduce) -> Store | None:
             return None
 
 
-def _is_dense(loop: For) -> bool:
-    return loop.kind in (LoopKind.SERIAL, LoopKind.PARALLEL) and is_size_expr(loop.extent)
-
-
 def _load(operand: Expr) -> Load | None:
     """Return the element that an operand is, wherever a condition holds."""
     match operand:
@@ -245,11 +256,11 @@ def _load(operand: Expr) -> Load | None:
             return None
 
 
-def _dimension(load: Load, columns: Var, loops: Sequence[Var]) -> int | None:
-    """Return the dimension that of all loops the columns alone index, one by one."""
+def _dimension(load: Load, columns: Var, axes: Sequence[Var], outputs: Sequence[Var]) -> int | None:
+    """Return the dimension that the columns index one by one, which others may say the begin of in a table alone."""
     places = [d for d, index in enumerate(load.indices) if mentions(index, (columns,))]
     if len(places) != 1:
         return None
     index = load.indices[places[0]]
-    alone = not mentions(index, [var for var in loops if var is not columns])
+    alone = not mentions(index, axes) and not any(growth(index, v) for v in outputs if v is not columns)
     return places[0] if alone and growth(index, columns) == 1 else None

@@ -180,8 +180,15 @@ def _last_reader(part: RaggedTensor, tensors: Sequence[RaggedTensor]) -> RaggedT
 
 
 def _is_dense_product(tensor: RaggedTensor) -> bool:
-    """Return whether a tensor has sums of products over all places of its dimensions."""
-    return is_product(tensor.body) and all(affine_sizes(each.extent.expr) is not None for each in tensor.dims)
+    """Return whether a tensor has sums of products over all places of its dimensions.
+
+    Rows may vary where a size says how many columns there are: such products have tiles of rows in their own nests.
+    """
+    if not is_product(tensor.body) or not tensor.dims:
+        return False
+    *rows, columns = (each.extent.expr for each in tensor.dims)
+    sized = affine_sizes(columns) is not None and not isinstance(columns, Const)
+    return sized or all(affine_sizes(each) is not None for each in (*rows, columns))
 
 
 def take_parts_along(

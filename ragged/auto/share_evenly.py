@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ragged.analysis.loop_bodies import loop_of
+from ragged.auto.interchange_reductions import interchange_reduction, sum_side_by_side
 from ragged.ir.expr import Const, Var
 from ragged.ir.stmt import For, LoopKind, Reduce, Stmt
 from ragged.ir.walk import flat, mentions, statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.mapping.parallel import parallel
+from ragged.transform.mapping.serial import serial
+
+_COLUMNS = 64
+"""Columns of a block: what workers read of a row are whole cache lines."""
 
 
 def share_evenly(schedule: LoopSchedule, threads: int) -> None:
@@ -29,10 +36,18 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
 
     The loops directly inside become parallel; a loop with anything else in it stays, and so does what a primitive
     refuses. A loop of any number of iterations, as of a batch, and the loop of any number directly inside become one,
-    unless it is innermost, or sums or loops of constant extents are inside. Comes right before workers share loops.
+    unless it is innermost, or sums or loops of constant extents are inside. Columns that are summed side by side are
+    shared in blocks, of which all are added row by row. Comes right before workers share loops.
     """
     if threads < 2:
         return
+    for columns in _of_sums(schedule):
+        with schedule.attempt(f"blocks of {columns.name}"):
+            _, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
+            schedule.apply(serial, block)
+            found = sum_side_by_side(loop_of(schedule.program, block))
+            assert found is not None, "a part of what was one"
+            interchange_reduction(schedule, found)
     for outer in _of_few(schedule):
         inner = outer.body
         assert isinstance(inner, For)
@@ -76,6 +91,15 @@ def _of_few(schedule: LoopSchedule) -> list[For]:
         and all(isinstance(each, For) for each in flat(inner.body))
         and not mentions(inner.extent, (part.var,))
         and not any(_is_of_panels_or_sums(stmt) for stmt in statements(part))
+    ]
+
+
+def _of_sums(schedule: LoopSchedule) -> list[Var]:
+    """Return the outermost parallel loops over columns that are summed side by side."""
+    return [
+        part.var
+        for part in flat(schedule.program.kernel)
+        if isinstance(part, For) and _is_parallel(part) and sum_side_by_side(part) is not None
     ]
 
 

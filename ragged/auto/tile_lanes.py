@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragged.analysis.contractions import contractions
 from ragged.analysis.dense_products import DenseReduction, dense_products, lane_loops, sums_of_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.arith.affine import growth
@@ -81,8 +82,11 @@ def tile_lanes(schedule: LoopSchedule, machine: Machine, threads: int = 1) -> No
 def _products(schedule: LoopSchedule, machine: Machine) -> list[LaneProduct]:
     """Return the products that fill more lanes along contiguous elements than in packed columns."""
     packed = {each.update: each.columns for each in dense_products(schedule.program)}
+    vectors = {each.update for each in contractions(schedule.program) if each.vector is not None}
     found = []
     for each in sums_of_products(schedule.program):
+        if each.update.label in vectors and not each.is_dense:
+            continue  # `tile_products` suits it, with rows that `tile_batches` tiles
         product = lane_product(each)
         columns = packed.get(each.update.label)
         if product is None or (columns is not None and columns.var is product.lanes.var):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ragged.errors import ScheduleError
@@ -72,19 +72,31 @@ def find_nest(program: Program, loops: Collection[Var], what: str) -> Nest:
     return Nest(site, tuple(found), tuple(between), stmt)
 
 
-def is_total(expr: Expr) -> bool:
-    """Return whether `expr` has a value wherever it is evaluated: it looks nothing up and divides by nothing."""
+def is_total(expr: Expr, known: Collection[Expr] = ()) -> bool:
+    """Return whether `expr` has a value wherever it is evaluated: it looks nothing up and divides by nothing.
+
+    What is `known` has one.
+    """
     match expr:
         case Const() | Ref():
             return True
         case Call(function=function):
-            return function.is_size
+            return function.is_size or expr in known
         case Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD, lhs=lhs, rhs=Const(value=value)):
-            return value != 0 and is_total(lhs)
+            return value != 0 and is_total(lhs, known)
         case Binary(op=op, lhs=lhs, rhs=rhs):
-            return op not in (BinaryOp.FLOORDIV, BinaryOp.MOD) and is_total(lhs) and is_total(rhs)
+            divides = op in (BinaryOp.FLOORDIV, BinaryOp.MOD)
+            return not divides and is_total(lhs, known) and is_total(rhs, known)
         case _:
             return False
+
+
+def always_evaluated(expr: Expr) -> Iterator[Expr]:
+    """Yield `expr` and its parts that are evaluated whenever it is."""
+    yield expr
+    if isinstance(expr, Binary):
+        yield from always_evaluated(expr.lhs)
+        yield from always_evaluated(expr.rhs)
 
 
 def _not_nested(outer: For, stmt: Stmt, what: str) -> ScheduleError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import Copies, find_conflict
@@ -9,17 +10,17 @@ from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Const, Expr, Unary, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import For, If, LoopKind, Reduce, Stmt
-from ragged.ir.walk import mentions
+from ragged.ir.walk import mentions, subexpressions
 from ragged.prove import holds
 from ragged.transform.legality import labelled, refuse, require_fixed, require_no_team
 from ragged.transform.locate import Replace
-from ragged.transform.loops.loop_nests import Nest, find_nest, is_total
+from ragged.transform.loops.loop_nests import Nest, always_evaluated, find_nest, is_total
 
 
 def reorder(program: Program, loops: tuple[Var, ...], *, reassociate: bool = False) -> Rewritten:
@@ -80,7 +81,7 @@ def _require_extents(program: Program, nest: Nest, order: tuple[int, ...], what:
             if mentions(extent, (var,)):
                 raise ScheduleError(what, because=f"{text} depends on '{var.name}'")
         guard = _guard_left(program, nest, order, depth)
-        if guard is not None and not is_total(extent):
+        if guard is not None and not is_total(extent, _known(nest, order, depth)):
             raise ScheduleError(what, because=f"{text} is known where {guard} alone")
 
 
@@ -96,6 +97,34 @@ def _guard_left(program: Program, nest: Nest, order: tuple[int, ...], depth: int
         if order.index(outer) > place and not holds(program, nest.site, runs):
             return expr_text(runs)
     return None
+
+
+def _known(nest: Nest, order: tuple[int, ...], depth: int) -> set[Expr]:
+    """Return what has a value in the extent of the loop at `depth` wherever that is reached in the new order.
+
+    Extents of loops before it look it up, or it is an element of a table that the loops around run over.
+    """
+    place = order.index(depth)
+    around = {loop.var: loop.extent for loop in nest.site.loops}
+    around |= {nest.loops[outer].var: nest.extent(outer) for outer in order[:place]}
+    calls = {part for part in subexpressions(nest.extent(depth)) if isinstance(part, Call)}
+    reached = (
+        outer
+        for outer in range(depth)
+        if all(order.index(around) < place for around in range(outer))
+        and not any(outside <= outer and isinstance(item, If) for outside, item in nest.between)
+    )
+    parts = (part for outer in reached for part in always_evaluated(nest.extent(outer)))
+    looked_up: set[Expr] = {part for part in parts if isinstance(part, Call)}
+    return looked_up.union(call for call in calls if _is_element(call, around))
+
+
+def _is_element(call: Call, around: Mapping[Var, Expr]) -> bool:
+    """Return whether a call is of an element of a table, each dimension of which a loop runs over."""
+    pairs = zip(call.args, call.function.params, strict=True)
+    return call.function.body is None and all(
+        isinstance(arg, Ref) and around.get(arg.var) == param.extent for arg, param in pairs
+    )
 
 
 def _require_order(

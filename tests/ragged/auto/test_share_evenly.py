@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ragged
 from ragged import tc
 from ragged.auto.share_evenly import share_evenly
 from ragged.ir.interpret import interpret
@@ -115,3 +116,21 @@ def test_products_of_one_image_are_shared():
     assert " * 1 // workers" not in two.show("loops")
     for name, found in two(x, w).items():
         assert np.array_equal(found, one(x, w)[name])
+
+
+@pytest.mark.parametrize("combiner", ["sum", "max"])
+def test_columns_that_are_summed_side_by_side_are_shared_in_blocks(combiner):
+    row, column = ragged.dim("row"), ragged.dim("column")
+    x = ragged.input_tensor("x", [(row, ragged.size("M")), (column, ragged.size("N"))])
+    reduce = getattr(ragged, combiner)
+    tensor = ragged.compute(
+        "y", [(column, ragged.size("N"))], lambda j: reduce(ragged.size("M"), lambda i: ragged.exp(x[i, j]))
+    )
+    one, two = (ragged.compile(tensor, threads=threads) for threads in (1, 2))
+    assert "in team(workers)" in two.show("loops") and "in vectorized" in two.show("loops")
+    random = np.random.default_rng(0)
+    for rows, columns in ((30, 200), (3, 64), (0, 5), (5, 0), (1, 1)):
+        given = random.standard_normal((rows, columns), np.float32)
+        assert np.array_equal(two(x=given), one(x=given))
+        if rows:
+            np.testing.assert_allclose(one(x=given), getattr(np.exp(given), combiner)(0), rtol=1e-5)
