@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ragged.api.lower import LoweredOperators
 from ragged.api.signature import Order, Policy, ShareTable
-from ragged.api.values import Value
+from ragged.api.values import ValueLike, as_index
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import DType
@@ -35,7 +35,7 @@ class Balancing:
 
 
 def remap(
-    loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Value, policy: Policy
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: ValueLike, policy: Policy
 ) -> tuple[Var, list[Balancing]]:
     """Run a loop in an order by work; return the new loop and the arrays of a call.
 
@@ -59,7 +59,7 @@ def remap(
 
 
 def balance(
-    loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Value, what: str | None = None
+    loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: ValueLike, what: str | None = None
 ) -> Balancing:
     """Share out a loop by work; return the array of a call. `what` is the refusal of another step.
 
@@ -75,7 +75,7 @@ def balance(
     return Balancing(ShareTable(name, fact.count.name, table_name(table)), table)
 
 
-def _table(loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Value, what: str) -> Function:
+def _table(loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: ValueLike, what: str) -> Function:
     """Return the prelude's table of the work of each iteration of a loop."""
     found = loop_site(loops.program, loop, what.partition(":")[0])
     assert isinstance(found.stmt, For)
@@ -90,7 +90,7 @@ def _table(loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Valu
     for (tensor, position), var in lowered.loops.items():
         if var in bound and position < len(tensor.dims):
             names[tensor.dims[position].dim.var] = Ref(var)
-    value = substitute(lowered.functions.expr(work.expr), names)
+    value = substitute(lowered.functions.expr(as_index(work, what).expr), names)
     require_index(loops.program, inside, value, ZERO, what)
     for let in reversed(lets):
         value = substitute(value, {let.var: let.value})

@@ -13,7 +13,7 @@ from ragged.api.program import refuse
 from ragged.api.signature import Order, Policy, RaggedSignature, ShareTable
 from ragged.api.tensors import Loop, RaggedTensor
 from ragged.api.tile_rows import TilingSchedule
-from ragged.api.values import Value, ValueLike, as_index
+from ragged.api.values import ValueLike, as_index
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Expr, Ref, Var
 from ragged.ir.printer import to_text
@@ -121,7 +121,7 @@ class RaggedSchedule(TilingSchedule, NamedParts):
         edge = self.index(at, own) if isinstance(at, str) else self._placed(at, loop)
         return self.loops.apply(partition_loop, own, edge).loops[own]
 
-    def remap(self, loop: LoopLike, work: Value, policy: Policy = Policy.DEALT) -> Var:
+    def remap(self, loop: LoopLike, work: ValueLike, policy: Policy = Policy.DEALT) -> Var:
         """Run the outermost iterations of an operator in an order by their `work` (CoRa's thread remapping).
 
         With `Policy.DEALT` every worker's share has as many iterations and about as much work; with `LONGEST_FIRST`
@@ -139,7 +139,7 @@ class RaggedSchedule(TilingSchedule, NamedParts):
         self._balances += balances
         return made
 
-    def balance(self, loop: LoopLike, work: Value) -> None:
+    def balance(self, loop: LoopLike, work: ValueLike) -> None:
         """Give workers contiguous shares of equal work, and not of as many iterations (CoRa's load balancing).
 
         `loop` is an outermost loop, or one of those that `fuse_loops` made one; `work` is that of an iteration, an

@@ -41,13 +41,6 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
     """
     if threads < 2:
         return
-    for columns in _of_sums(schedule):
-        with schedule.attempt(f"blocks of {columns.name}"):
-            _, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
-            schedule.apply(serial, block)
-            found = sum_side_by_side(loop_of(schedule.program, block))
-            assert found is not None, "a part of what was one"
-            interchange_reduction(schedule, found)
     for outer in _of_few(schedule):
         inner = outer.body
         assert isinstance(inner, For)
@@ -63,6 +56,13 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
                 if isinstance(inner, For) and not _is_parallel(inner):
                     schedule.apply(parallel, inner.var)
             schedule.apply(unroll_fully, loop.var)
+    for columns in _of_sums(schedule):
+        with schedule.attempt(f"blocks of {columns.name}"):
+            _, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
+            schedule.apply(serial, block)
+            found = sum_side_by_side(loop_of(schedule.program, block))
+            assert found is not None, "a part of what was one"
+            interchange_reduction(schedule, found)
 
 
 def _single(schedule: LoopSchedule) -> Iterator[For]:

@@ -193,5 +193,6 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
     except tvm.error.InternalError as error:
         if "module verification failed" not in str(error):
             raise
-        # LLVM's vectorizer of straight-line code made a module of vectors of six lanes that LLVM's verifier refused.
-        return build(tvm.IRModule(lowered), native_target(target, "-vectorize-slp:bool=false"))
+        # LLVM's vectorizers of straight-line code and of loops made modules that LLVM's verifier refused.
+        plain = native_target(target, "-vectorize-slp:bool=false", "-vectorize-loops:bool=false")
+        return build(tvm.IRModule(lowered), plain)

@@ -220,7 +220,7 @@ class CompiledFunction(Generic[S]):
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled: unpickling runs code of the file."""
         raise UserError(
-            "a compiled function cannot be pickled",
+            "a compiled function cannot be pickled or copied",
             because="it is machine code, and a pickle may run any code when it is read",
             fix=f"fn.save(path), and {self.loader}(path) in the other process",
         )

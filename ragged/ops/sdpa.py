@@ -122,7 +122,9 @@ def scaled_dot_product_attention(
     if scale is not None and not is_real(scale):
         raise DataError(f"{_WHAT}: scale={scale!r}", because="products are multiplied by it, one number")
     for name in ("bias", "mask"):
-        if name in read and read[name].ndim not in (3, 4):
+        if name in read and not (len(read[name]) or len(read["query"])):
+            del read[name]  # a list of no arrays
+        elif name in read and read[name].ndim not in (3, 4):
             raise DataError(
                 f"{_WHAT}: '{name}' has {read[name].ndim} dimensions, not (B, n, m) or (B, heads, n, m)"
             )

@@ -382,7 +382,7 @@ def test_pickles_are_refused(small):
         with pytest.raises(cortex.UserError) as caught:
             dump(small)
         assert str(caught.value) == (
-            "a compiled function cannot be pickled\n"
+            "a compiled function cannot be pickled or copied\n"
             "  because: it is machine code, and a pickle may run any code when it is read\n"
             "  fix: fn.save(path), and cortex.load(path) in the other process"
         )

@@ -13,6 +13,7 @@ from ragged.auto.default_schedule import DefaultSchedule
 from ragged.auto.pair_products_bf16 import PairProductsBf16
 from ragged.ir.printer import to_text
 from ragged.machine import Machine
+from ragged.transform.loops.unroll import unroll
 from tests.support.agreement import check_agreement, interpreted
 
 TWO_CORES = Machine(vector_bytes=16, vector_registers=16, cores=2, l1_bytes=32 * 1024, l2_bytes=256 * 1024)
@@ -163,3 +164,26 @@ def test_cells_of_vectors_are_left_as_they_are(make):
         for on in (False, True)
     ]
     assert texts[0] == texts[1]
+
+
+def test_code_that_the_vectorizers_of_llvm_break_is_built_without_them() -> None:
+    """The products of the matrices of 4 features, unrolled, made a module that LLVM's own verifier refused."""
+    H = 4
+    w, A_ph = ra.node_input("w", (H,)), ra.placeholder((N, H, H))
+    leaf = ra.compute((N, H, H), lambda n, i, j: w[n, i] * w[n, j] * 0.3)
+    inner = ra.compute(
+        (N, H, H),
+        lambda n, i, j: ra.tanh(ra.sum(H, lambda k: A_ph[n.left, i, k] * A_ph[n.right, k, j])),
+    )
+    body = ra.if_then_else((N, H, H), lambda n, i, j: (ra.isleaf(n), leaf, inner))
+    model = ra.recursion_op(A_ph, body, structure=ra.Tree(max_children=2))
+    schedule = ra.Schedule(model)
+    schedule.specialize_leaves()
+    loops = cortex.loop_schedule(schedule)
+    loops.apply(unroll, loops.loop("k"))
+    random = np.random.default_rng(0)
+    one, two, three = (cortex.Node([], w=random.standard_normal(H).astype(np.float32)) for _ in range(3))
+    zero = np.zeros(H, np.float32)
+    tree = cortex.Node([cortex.Node([one, two], w=zero), three], w=zero)
+    got = cortex.compile(loops, {})(tree).nodes("h")[0]
+    np.testing.assert_allclose(got, ra.evaluate(model, {}, tree)["h"], rtol=1e-4, atol=1e-5)

@@ -16,6 +16,7 @@ from cortex.cli.trees import read_params, read_trees
 from cortex.linearize import Linearizer, read_conllu
 from ragged.ir.parser import parse
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.declare_order import declare_order
 from ragged.transform.loops.pad_loop import pad_loop
 from ragged.transform.storage.cache_write import cache_write
 from tests.linearize.support import TREE
@@ -42,6 +43,14 @@ def by_arity() -> tuple[ra.Model, Any]:
     two = ra.compute((N, H), lambda n, i: 1.0 + ra.sum_children(n, lambda k: ph[k, i]), name="two")
     body = ra.if_then_else((N, H), lambda n, i: (ra.num_children(n) % 2 == 0, two, one), name="body")
     return ra.recursion_op(ph, body), body
+
+
+def ordered() -> None:
+    schedule = ra.Schedule(fc)
+    schedule.dynamic_batch()
+    loops = cortex.loop_schedule(schedule)
+    loops.apply(declare_order, "order", loops.loop("i", 0))
+    cortex.compile(loops, fc.init_params(seed=0))
 
 
 def token(number: int, head: str = "0", deps: str = "_") -> str:
@@ -178,6 +187,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "softmax_of_a_number": lambda _: ra.softmax(3),  # type: ignore[arg-type]
     "power_of_an_expression": lambda _: ra.compute((N, H), lambda n, i: 2.0 - x[n, i] ** x[n, i]),
     "function_of_numpy": lambda _: ra.compute((N, H), lambda n, i: np.arctan(x[n, i])),
+    "order_of_a_recursion": lambda _: ordered(),
     "unroll_a_thousand_levels": lambda _: ra.Schedule(fc).unroll(1000),
     "oracle_beyond_a_table": lambda _: ra.evaluate(fc, fc.init_params(seed=0), (1, 9)),
     "call_beyond_a_loop": lambda _: padded("for f in serial(total):\n        y[f] = z[row(f + 1)]"),

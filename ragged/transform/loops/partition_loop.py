@@ -66,6 +66,8 @@ def partition_loop(program: Program, loop: Var, at: Expr) -> Rewritten:
 
 def _within(program: Program, site: Site, at: Expr, extent: Expr) -> tuple[Expr, frozenset[Fact]]:
     """Return `at` as the number of iterations before it, no less than none and no more than all; and by which facts."""
+    if isinstance(at, Const) and isinstance(extent, Const):  # where nothing runs, all can be proven
+        return Const(max(0, min(int(at.value), int(extent.value)))), frozenset()
     below = answer(program, site, Binary(BinaryOp.LE, at, extent))
     place, facts = (at, below.facts) if isinstance(below, Proof) else (_less(at, extent), frozenset[Fact]())
     above = answer(program, site, Binary(BinaryOp.LE, ZERO, place))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ragged.analysis.dependence import Copies, find_conflict
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
-from ragged.ir.build import both
+from ragged.ir.build import both, within
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
@@ -81,7 +81,7 @@ def _require_extents(program: Program, nest: Nest, order: tuple[int, ...], what:
             if mentions(extent, (var,)):
                 raise ScheduleError(what, because=f"{text} depends on '{var.name}'")
         guard = _guard_left(program, nest, order, depth)
-        if guard is not None and not is_total(extent, _known(nest, order, depth)):
+        if guard is not None and not is_total(extent, _known(program, nest, order, depth)):
             raise ScheduleError(what, because=f"{text} is known where {guard} alone")
 
 
@@ -99,14 +99,13 @@ def _guard_left(program: Program, nest: Nest, order: tuple[int, ...], depth: int
     return None
 
 
-def _known(nest: Nest, order: tuple[int, ...], depth: int) -> set[Expr]:
+def _known(program: Program, nest: Nest, order: tuple[int, ...], depth: int) -> set[Expr]:
     """Return what has a value in the extent of the loop at `depth` wherever that is reached in the new order.
 
-    Extents of loops before it look it up, or it is an element of a table that the loops around run over.
+    Extents of loops before it look it up, or it is an element of a table.
     """
     place = order.index(depth)
-    around = {loop.var: loop.extent for loop in nest.site.loops}
-    around |= {nest.loops[outer].var: nest.extent(outer) for outer in order[:place]}
+    around = {nest.loops[outer].var: nest.extent(outer) for outer in order[:place]}
     calls = {part for part in subexpressions(nest.extent(depth)) if isinstance(part, Call)}
     reached = (
         outer
@@ -116,15 +115,20 @@ def _known(nest: Nest, order: tuple[int, ...], depth: int) -> set[Expr]:
     )
     parts = (part for outer in reached for part in always_evaluated(nest.extent(outer)))
     looked_up: set[Expr] = {part for part in parts if isinstance(part, Call)}
-    return looked_up.union(call for call in calls if _is_element(call, around))
+    return looked_up.union(call for call in calls if _is_element(program, nest, call, around))
 
 
-def _is_element(call: Call, around: Mapping[Var, Expr]) -> bool:
-    """Return whether a call is of an element of a table, each dimension of which a loop runs over."""
+def _is_element(program: Program, nest: Nest, call: Call, around: Mapping[Var, Expr]) -> bool:
+    """Return whether a call is of an element of a table where the loops `around` run, with these extents."""
+    own = [loop.var for loop in nest.loops]
+
+    def is_inside(index: Expr, extent: Expr) -> bool:
+        if mentions(index, own):
+            return isinstance(index, Ref) and around.get(index.var) == extent
+        return holds(program, nest.site, within(index, ZERO, extent))
+
     pairs = zip(call.args, call.function.params, strict=True)
-    return call.function.body is None and all(
-        isinstance(arg, Ref) and around.get(arg.var) == param.extent for arg, param in pairs
-    )
+    return call.function.body is None and all(is_inside(arg, param.extent) for arg, param in pairs)
 
 
 def _require_order(

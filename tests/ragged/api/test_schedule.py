@@ -6,8 +6,10 @@ import pytest
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.signature import Policy
-from ragged.errors import ModelError, ScheduleError
+from ragged.errors import DataError, ModelError, ScheduleError
 from ragged.ir.equal import difference
+from ragged.transform.loops.declare_order import declare_order
+from ragged.transform.loops.remap_iterations import remap_iterations
 from ragged.transform.loops.split import Tail
 from tests.ragged.api.running import Data, expected, run
 
@@ -370,6 +372,25 @@ def test_iterations_are_dealt_out_by_their_work(rows: Rows, policy: Policy):
         assert [row.tolist() for row in result["X"].rows()] == [(row + 1).tolist() for row in x.rows()]
         want = [row[:, 0].sum() for row in x.rows()]
         np.testing.assert_allclose(result["R"], np.asarray(want, np.float32), atol=1e-5)
+
+
+def test_work_may_be_a_number(rows: Rows):
+    for share in ("balance", "remap"):
+        s = RaggedSchedule(rows.X)
+        getattr(s, share)(rows.X.loops[0], 1)
+        x = ragged.array([np.ones((k, 4), np.float32) for k in LENGTHS])
+        assert all((row == 2).all() for row in ragged.compile(s, threads=2)(A=x).rows())
+        with pytest.raises(ModelError, match=r"'1.5' is no integer"):
+            getattr(RaggedSchedule(rows.X), share)(rows.X.loops[0], 1.5)
+
+
+def test_what_a_step_declares_has_values_by_other_steps_alone(rows: Rows):
+    s = RaggedSchedule(rows.X)
+    s.apply(declare_order, "order", s.loop("b"))
+    s.apply(remap_iterations, s.loop("b"), s.function("order"))
+    function = ragged.compile(s)
+    with pytest.raises(DataError, match="nothing gives the values of 'order'(.|\n)*fix: Schedule.balance or"):
+        function(A=ragged.array([np.ones((k, 4), np.float32) for k in LENGTHS]))
 
 
 @pytest.mark.parametrize("policy", Policy)

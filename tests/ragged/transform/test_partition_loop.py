@@ -113,6 +113,13 @@ def test_minima_and_maxima_stand_where_nothing_is_proven(extent, place, first, r
         assert f"for i_rest in serial({rest}):" in text
 
 
+def test_a_part_that_can_never_run_is_cut_as_any_other():
+    """Where nothing runs all can be proven, also that 7 is no more than 4."""
+    program = line("0", line="for j in serial(4):\n            x[i] = 1.0")
+    assert "for j in serial(4):" in body(valid(partition_loop, program, *at(program, "j", "7")).program)
+    assert "for j in serial(0):" in body(valid(partition_loop, program, *at(program, "j", "-1")).program)
+
+
 @pytest.mark.parametrize("count", range(7))
 def test_extents_that_may_be_negative(count):
     program = line("count - start")
