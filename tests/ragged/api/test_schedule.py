@@ -389,7 +389,9 @@ def test_what_a_step_declares_has_values_by_other_steps_alone(rows: Rows):
     s.apply(declare_order, "order", s.loop("b"))
     s.apply(remap_iterations, s.loop("b"), s.function("order"))
     function = ragged.compile(s)
-    with pytest.raises(DataError, match="nothing gives the values of 'order'(.|\n)*fix: Schedule.balance or"):
+    with pytest.raises(
+        DataError, match=r"nothing gives the values of 'order'(.|\n)*fix: Schedule.balance or"
+    ):
         function(A=ragged.array([np.ones((k, 4), np.float32) for k in LENGTHS]))
 
 

@@ -271,8 +271,8 @@ def test_all_that_is_between_is_kept_for_one_tile_and_one_head(name: str):
 def test_lists_of_no_arrays_are_of_no_sequences():
     """The heads of a bias of no sequences are known from nothing."""
     none = ragged.array(np.zeros((0, 2, 4), np.float32), lengths=[])
-    for given in ({"bias": []}, {"mask": []}):
-        assert ops.scaled_dot_product_attention(none, none, none, **given).size == 0
+    for each in ({"bias": []}, {"mask": []}):
+        assert ops.scaled_dot_product_attention(none, none, none, **each).size == 0
     some = ragged.array([np.zeros((3, 2, 4), np.float32)])
     with pytest.raises(DataError, match="'bias' has 2 dimensions"):
         ops.scaled_dot_product_attention(some, some, some, bias=[])
