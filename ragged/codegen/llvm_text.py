@@ -19,6 +19,8 @@ from ragged.errors import InternalError
 
 _SCALED_LANES = 16
 """The lanes of floats that an instruction of AVX-512 multiplies by powers of two."""
+_SHIFT, _SHIFT_BITS = 1.5 * 2.0**52, 0x4338000000000000
+"""Added to a double, it leaves the nearest integer in the low bits; and the bits of it."""
 Operand: TypeAlias = str
 """A value in LLVM's text: `%t3`, or a constant."""
 
@@ -131,21 +133,26 @@ class Writer:
         return result
 
     def integer(self, name: str, a: Operand, b: Operand | int) -> Operand:
-        """Apply LLVM's instruction `name` to two int32."""
-        integers = self.type.of("i32")
+        """Apply LLVM's instruction `name` to two integers, as wide as the floats."""
+        integers = self._integers
         return self.op(name, a, integers.number(b) if isinstance(b, int) else b, integers)
 
     def cast(self, name: str, x: Operand) -> Operand:
         """Convert as `ragged.ir.lane_writer.LaneWriter.cast` says."""
-        integers, double = self.type.of("i32"), self.type.of("double")
+        integers, double = self._integers, self.type.of("double")
         match name:
-            case "bits" if self.is_double:
+            case "low_bits":
                 words = self.type.of("i64")
-                return self.convert("trunc", self.convert("bitcast", x, self.type, words), words, integers)
+                return self.convert(
+                    "trunc", self.convert("bitcast", x, double, words), words, self.type.of("i32")
+                )
             case "bits":
                 return self.convert("bitcast", x, self.type, integers)
             case "from_bits":
                 return self.convert("bitcast", x, integers, self.type)
+            case "to_float" if self.is_double:  # not all processors convert vectors of int64
+                shifted = self.cast("from_bits", self.integer("add", x, _SHIFT_BITS))
+                return self.op("fsub", shifted, self.number(_SHIFT))
             case "to_float":
                 return self.convert("sitofp", x, integers, self.type)
             case "widen":
@@ -160,8 +167,12 @@ class Writer:
         return self.emit(f"fneg {self.type} {x}")
 
     def scaled(self, x: Operand, n: Operand) -> Operand:
-        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of -126 .. 129; of NaN, NaN."""
+        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of normal numbers; of NaN, NaN."""
         type = self.type
+        if self.is_double:  # in two steps, as below; not all processors convert vectors to int64
+            first = self.call("floor", self.mul(n, self.number(0.5)))
+            second = self.op("fsub", n, first)
+            return self.mul(self.mul(x, self._power_of_double(first)), self._power_of_double(second))
         if self.avx512 and type.lanes == _SCALED_LANES:  # one instruction, all lanes, rounded as usual (4)
             name = "@llvm.x86.avx512.mask.scalef.ps.512"
             self.declared.add(f"declare {type} {name}({type}, {type}, {type}, i16, i32)\n")
@@ -179,6 +190,16 @@ class Writer:
     def _power_of_two(self, n: Operand) -> Operand:
         """Return 2 ** n as float, for an int32 of -126 .. 127: `n` as a float's exponent."""
         return self.cast("from_bits", self.integer("shl", self.integer("add", n, 127), 23))
+
+    def _power_of_double(self, n: Operand) -> Operand:
+        """Return 2 ** n as double, for a whole double n of -1022 .. 1023."""
+        bits = self.cast("bits", self.op("fadd", n, self.number(_SHIFT)))
+        return self.cast("from_bits", self.integer("shl", self.integer("add", bits, 1023), 52))
+
+    @property
+    def _integers(self) -> Lanes:
+        """Integers as wide as the floats."""
+        return self.type.of("i64" if self.is_double else "i32")
 
     def mul(self, a: Operand, b: Operand) -> Operand:
         """Return `a * b`, rounded by itself."""

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ragged.errors import Location, ModelError
-from ragged.ir import recipes
+from ragged.ir import exponentials, recipes
 from ragged.ir.lane_writer import LaneWriter, Operand
 from ragged.ir.recipes import Recipe
 
@@ -89,23 +89,23 @@ _EXACT = 2.0**-24
 _ROWS = (
     Elementwise(
         "exp", "e to the power of x", np.exp, 32, 1e-6, "exp{f}({x})",
-        lambda f, x, y: y, recipes.exp,
+        lambda f, x, y: y, exponentials.exp,
     ),
     Elementwise(
         "exp2", "2 to the power of x", np.exp2, 32, 1e-6, "exp2{f}({x})",
-        lambda f, x, y: math.log(2.0) * y, recipes.exp2,
+        lambda f, x, y: math.log(2.0) * y, exponentials.exp2,
     ),
     Elementwise(
         "exp10", "10 to the power of x", lambda x: np.power(10.0, x), 32, 1e-6, "exp10{f}({x})",
-        lambda f, x, y: math.log(10.0) * y, recipes.exp10,
+        lambda f, x, y: math.log(10.0) * y, exponentials.exp10,
     ),
     Elementwise(
         "log", "the natural logarithm; NaN below 0", np.log, 32, 1e-6, "log{f}({x})",
-        lambda f, x, y: 1.0 / x, recipes.log,
+        lambda f, x, y: 1.0 / x, exponentials.log,
     ),
     Elementwise(
         "log1p", "log(1 + x), accurate near 0", np.log1p, 40, 1e-6, "log1p{f}({x})",
-        lambda f, x, y: 1.0 / (1.0 + x), recipes.log1p,
+        lambda f, x, y: 1.0 / (1.0 + x), exponentials.log1p,
     ),
     Elementwise(
         "sqrt", "the square root; NaN below 0", np.sqrt, 8, _EXACT, "sqrt{f}({x})",
@@ -117,11 +117,11 @@ _ROWS = (
     ),
     Elementwise(
         "tanh", "the hyperbolic tangent", np.tanh, 32, 1e-6, "tanh{f}({x})",
-        lambda f, x, y: 1.0 - y * y, recipes.tanh,
+        lambda f, x, y: 1.0 - y * y, exponentials.tanh,
     ),
     Elementwise(
         "sigmoid", "the logistic function 1 / (1 + exp(-x))", lambda x: 1.0 / (1.0 + np.exp(-x)), 32, 1e-6,
-        "(1 / (1 + exp{f}(-{x})))", lambda f, x, y: y * (1.0 - y), recipes.sigmoid,
+        "(1 / (1 + exp{f}(-{x})))", lambda f, x, y: y * (1.0 - y), exponentials.sigmoid,
     ),
     Elementwise(
         "erf", "the error function", _erf, 32, 1e-6, "erf{f}({x})",

@@ -28,10 +28,13 @@ class LaneWriter(Protocol):
         """Apply LLVM's instruction `name` to two floats: "fadd", "fsub", "fdiv", "fcmp olt"."""
 
     def integer(self, name: str, a: Operand, b: Operand | int) -> Operand:
-        """Apply LLVM's instruction `name` to two int32: "add", "and", "shl", "icmp ne"."""
+        """Apply LLVM's instruction `name` to two integers, as wide as the floats: "add", "and", "shl", "icmp ne"."""
 
     def cast(self, name: str, x: Operand) -> Operand:
-        """Convert between floats and int32: "bits", "from_bits", "to_float" of an int32; "widen" and "narrow"."""
+        """Convert between floats and integers as wide: "bits", "from_bits", "to_float" of less than 2 ** 31.
+
+        "widen" and "narrow" convert between float32 and float64, "low_bits" of a float64 are an int32.
+        """
 
     def call(self, intrinsic: str, *operands: Operand) -> Operand:
         """Call LLVM's intrinsic."""
@@ -55,4 +58,4 @@ class LaneWriter(Protocol):
         """Return `x` limited to low .. high; NaN stays."""
 
     def scaled(self, x: Operand, n: Operand) -> Operand:
-        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of -126 .. 129; of NaN, NaN."""
+        """Return `x * 2 ** n`, rounded once, for floats x of 0.5 .. 2 and whole n of normal numbers; of NaN, NaN."""

@@ -98,6 +98,44 @@ def test_vectors_are_scaled_by_one_instruction_where_there_is_one(name):
     assert "vscalefps" not in compile_program(program, WITHOUT_AVX512).module.inspect_source("asm")
 
 
+WIDE = {
+    "exp": (np.exp, (-745, 712)),
+    "exp2": (np.exp2, (-1080, 1030)),
+    "exp10": (lambda x: np.power(np.longdouble(10), x), (-330, 312)),
+    "log": (np.log, (0, 1e308)),
+    "log1p": (np.log1p, (-1, 1e10)),
+    "tanh": (np.tanh, (-22, 22)),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), (-720, 720)),
+}
+"""Functions of more digits than float64 has, and where they change from one bound to the other."""
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_functions_of_float64_are_accurate_everywhere(name):
+    random = np.random.default_rng(0)
+    exact, bounds = WIDE[name]
+    anything = random.integers(0, 2**64, 20_000, dtype=np.uint64).view(np.float64)
+    ends = [5e-324, -5e-324, 1e-310, 2.3e-308, np.finfo(np.float64).max]
+    x = np.concatenate(
+        [anything, random.uniform(*bounds, 20_000), random.uniform(-1, 2, 20_000), SPECIAL, ends]
+    )
+    got, by_itself = (
+        run(elementwise(lambda a, b: call(name, a), dtype=F64, width=width), n=len(x), x=x, y=x)["out"]
+        for width in (16, None)
+    )
+    np.testing.assert_array_equal(got, by_itself)
+    with np.errstate(all="ignore"):
+        want = exact(x.astype(np.longdouble))
+        nearest = want.astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(nearest))
+    infinite, zero = np.isinf(nearest), nearest == 0
+    np.testing.assert_array_equal(got[infinite], nearest[infinite])
+    np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(nearest[zero]))
+    normal = np.isfinite(nearest) & (np.abs(nearest) > np.finfo(np.float64).tiny)
+    error = np.abs(got[normal] - want[normal]) / np.spacing(np.abs(nearest[normal]))
+    assert error.max() < 4
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_functions_of_float64_are_the_c_library_s(name):
     x = np.concatenate([np.linspace(-20, 20, 1001), SPECIAL])
