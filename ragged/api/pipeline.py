@@ -23,6 +23,7 @@ from ragged.machine import Machine
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.hoist_checks import hoist_checks
 from ragged.passes.pipeline import Pass, Step
+from ragged.passes.scan_prefixes import scan_prefixes
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.result import ScheduleResult, rules_of
 
@@ -36,6 +37,9 @@ def passes_for(threads: int, machine: Machine, options: CompileOptions = NOTHING
         scheduled: tuple[Pass, ...] = (
             Pass(
                 hoist_checks, "before loops are changed: what a call gives is checked once for each element"
+            ),
+            Pass(
+                scan_prefixes, "a cumulative sum takes one step from the one before; before loops are changed"
             ),
             Pass(schedule, "what the user left open"),
         )

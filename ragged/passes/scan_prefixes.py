@@ -1,0 +1,133 @@
+"""Compute reductions of prefixes, as cumulative sums, each from the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ragged.arith.affine import AffineForm, affine
+from ragged.arith.fold import ZERO
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Ref, Select, Var
+from ragged.ir.ops import BinaryOp, Combiner
+from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Rewriter, Rewritten, substitute
+from ragged.ir.sites import Enclosing, Site, sites
+from ragged.ir.stmt import Block, For, LoopKind, Reduce, Stmt, Store
+from ragged.ir.walk import leaves, loads, mentions, written
+
+
+def scan_prefixes(program: Program) -> Rewritten:
+    """Compute each reduction of a prefix from that of the prefix before, of one element less.
+
+    before::
+
+        for i in parallel(M):
+            for j in parallel(N):
+                y[i, j] = 0.0
+                for k in serial(j + 1):
+                    y[i, j] += x[i, k]
+
+    after::
+
+        for i in parallel(M):
+            for j in serial(N):
+                y[i, j] = (y[i, j - 1] if j > 0 else 0.0) + x[i, j]
+
+    What is reduced is the same for all prefixes, and the order of each stays: a result has the same bits. The loop over
+    prefixes is serial. Comes before loops are changed.
+    """
+    found = [scan for site in sites(program) if (scan := _scan(program, site)) is not None]
+    rewriter = _Scan(scans={each.block: each for each in found}, serial={each.prefixes for each in found})
+    return rewriter.program(program, kinds=(StageKind.KERNEL,))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prefix:
+    """A reduction over so many elements as the iteration of the loop over `prefixes` says, in a `block`."""
+
+    prefixes: Var
+    block: Block
+    init: Store
+    update: Reduce
+
+    def stmt(self) -> Stmt:
+        """Return the block with the reduction as one store."""
+        update, buffer = self.update, self.update.buffer
+        before = tuple(substitute(each, {self.prefixes: _one_less(self.prefixes)}) for each in update.indices)
+        is_later = Binary(BinaryOp.LT, ZERO, Ref(self.prefixes))
+        so_far: Expr = Select(is_later, Load(buffer, before), self.init.value)
+        last = substitute(update.value, {update.axes[0]: Ref(self.prefixes)})
+        match last:
+            case Binary(op=BinaryOp.MUL | BinaryOp.DOT, lhs=lhs, rhs=rhs) if (
+                update.combiner is Combiner.SUM and buffer.dtype.is_float
+            ):
+                value: Expr = Fma(lhs, rhs, so_far, last.at)  # as `fuse_multiply_add` rounds other sums
+            case _:
+                value = Binary(update.combiner.op, so_far, last, update.at)
+        store = Store(update.label, buffer, update.indices, value, update.at)
+        return Block((store, *self.block.body[2:]))
+
+
+def _one_less(var: Var) -> Expr:
+    return Binary(BinaryOp.SUB, Ref(var), Const(1))
+
+
+def _scan(program: Program, site: Site) -> _Prefix | None:
+    """Return the reduction of a prefix at a site, or None."""
+    update = site.stmt
+    if site.stage.kind is not StageKind.KERNEL or not isinstance(update, Reduce) or len(update.axes) != 1:
+        return None
+    around, axis = site.around[:-1], site.around[-1]
+    match around[-1].body if around and isinstance(around[-1], For) else None:
+        case Block(body=(Store() as init, For(body=body), *_)) as block if body is update:
+            assert isinstance(axis, For), "the loop of the reduction"
+        case _:
+            return None
+    prefixes = _prefixes(around, block, axis)
+    if prefixes is None or mentions(update.value, (prefixes.var,)) or mentions(init.value, (prefixes.var,)):
+        return None
+    same = init.buffer is update.buffer and init.indices == update.indices
+    own = any(mentions(each, (prefixes.var,)) for each in update.indices)
+    read = {each.buffer for each in loads(update.value, init.value)}
+    writers = [leaf for leaf in leaves(program.kernel) if update.buffer in written(leaf)]
+    if (
+        not (same and own)
+        or read & written(prefixes)
+        or len(writers) != 2
+        or _is_shared(program, update.buffer)
+    ):
+        return None
+    return _Prefix(prefixes.var, block, init, update)
+
+
+def _prefixes(around: Sequence[Enclosing], block: Block, axis: For) -> For | None:
+    """Return the loop that says how many elements the loop over `axis` reduces, with loops alone inside of it."""
+    inner: Stmt = block
+    inside: list[For] = []
+    for outer in reversed(around):
+        if not isinstance(outer, For) or outer.body is not inner or outer.kind is LoopKind.VECTORIZED:
+            return None
+        rest = affine(axis.extent).plus(AffineForm({Ref(outer.var): 1}), -1)
+        if rest == AffineForm(constant=1):
+            return None if any(mentions(each.extent, (outer.var,)) for each in inside) else outer
+        inside.append(outer)
+        inner = outer
+    return None
+
+
+def _is_shared(program: Program, buffer: Buffer) -> bool:
+    return buffer.aliases is not None or any(each.aliases is buffer for each in program.buffers)
+
+
+@dataclass
+class _Scan(Rewriter):
+    scans: dict[Block, _Prefix] = field(kw_only=True)
+    serial: set[Var] = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Block):
+            for block, scan in self.scans.items():
+                if block is stmt:
+                    return scan.stmt()
+        new = super().stmt(stmt)
+        return replace(new, kind=LoopKind.SERIAL) if isinstance(new, For) and new.var in self.serial else new
