@@ -105,6 +105,7 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3)
         *tensor(lambda torch: torch.tensor([3.0, 4.0, 5.0])),
         memoryview(X[1]),
         [3.0, 4, np.float32(5)],
+        [np.float32(3), np.float64(4), 5.0],
         (3.0, 4.0, 5.0),
     ],
 )

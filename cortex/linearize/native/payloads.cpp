@@ -1,5 +1,6 @@
 #include "payloads.h"
 #include "readers.h"
+#include "tensors.h"
 
 #include <cmath>
 #include <cstring>
@@ -85,8 +86,12 @@ bool copy_floats(const PayloadSpec& payload, PyObject* value, char* to) {
   PyObject** items = PySequence_Fast_ITEMS(value);
   bool overflows = false;
   for (Py_ssize_t i = 0; i < length; ++i) {  // no code runs
-    if (!PyFloat_CheckExact(items[i])) return false;
-    const double number = PyFloat_AS_DOUBLE(items[i]);
+    double number;
+    if (PyFloat_CheckExact(items[i])) {
+      number = PyFloat_AS_DOUBLE(items[i]);
+    } else if (!read_numpy_float(items[i], number)) {
+      return false;
+    }
     const auto narrow = static_cast<T>(number);
     overflows |= std::isinf(narrow) & !std::isinf(number);
     std::memcpy(to + static_cast<std::size_t>(i) * sizeof narrow, &narrow, sizeof narrow);

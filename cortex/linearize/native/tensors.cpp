@@ -159,6 +159,16 @@ bool find_numbers(PyObject* value, Numbers& to) {
   return PyArray_Check(value) ? find_array(reinterpret_cast<PyArrayObject*>(value), to) : find_tensor(value, to);
 }
 
+bool read_numpy_float(PyObject* value, double& to) {
+  if (Py_IS_TYPE(value, &PyFloatArrType_Type)) {
+    to = PyArrayScalar_VAL(value, Float);
+    return true;
+  }
+  if (!Py_IS_TYPE(value, &PyDoubleArrType_Type)) return false;
+  to = PyArrayScalar_VAL(value, Double);
+  return true;
+}
+
 bool append_scalar_in_memory(const PayloadSpec& payload, PyObject* value, bool leaf, Column& column) {
   std::int64_t number;
   Numbers numbers;

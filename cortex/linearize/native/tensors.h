@@ -24,6 +24,9 @@ struct Numbers {
 // compute its elements.
 bool find_numbers(PyObject* value, Numbers& to);
 
+// The value of a NumPy scalar of float32 or float64; false where it is none.
+bool read_numpy_float(PyObject* value, double& to);
+
 // Append a scalar that is a NumPy scalar, or an array or a tensor without dimensions; false where it is none, or something is
 // wrong with it. `rows.reserve_row()` was called for the node.
 bool append_scalar_in_memory(const PayloadSpec& payload, PyObject* value, bool leaf, Column& column);
