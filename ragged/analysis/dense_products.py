@@ -74,7 +74,7 @@ def dense_products(program: Program) -> Iterator[DenseProduct]:
 
 
 @dataclass(frozen=True, slots=True)
-class DenseReduction:
+class ReductionNest:
     """`out[...] += value`, reduced over `axes`, in `outputs` directly inside each other.
 
     Some of these extents may vary, as those of rows do. `result` is the last store of the same element; `around` are
@@ -102,12 +102,12 @@ class DenseReduction:
                 return None
 
 
-def sums_of_products(program: Program) -> Iterator[DenseReduction]:
+def sums_of_products(program: Program) -> Iterator[ReductionNest]:
     """Yield the sums of products of two operands of the kernel, in program order."""
     return (each for each in _reductions(program) if each.factors is not None)
 
 
-def _reductions(program: Program) -> Iterator[DenseReduction]:
+def _reductions(program: Program) -> Iterator[ReductionNest]:
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL and isinstance(site.stmt, Reduce):
             found = _reduction(site, site.stmt)
@@ -115,7 +115,7 @@ def _reductions(program: Program) -> Iterator[DenseReduction]:
                 yield found
 
 
-def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
+def _reduction(site: Site, update: Reduce) -> ReductionNest | None:
     if not update.indices:
         return None
     count = len(update.axes)
@@ -126,10 +126,10 @@ def _reduction(site: Site, update: Reduce) -> DenseReduction | None:
     if any(loop.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL) for loop in (*axes, *outputs)):
         return None
     around = site.loops[: -count - len(outputs)]
-    return DenseReduction(update, found, outputs, axes, around)
+    return ReductionNest(update, found, outputs, axes, around)
 
 
-def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProduct | None:
+def _product(found: ReductionNest, readers: Mapping[Buffer, int]) -> DenseProduct | None:
     """Return a sum as a product, or None if it has another form; `readers` are the statements that read a buffer."""
     axes, outputs = found.axes, found.outputs
     if not all(is_size_expr(axis.extent) for axis in axes):
@@ -174,7 +174,7 @@ def _product(found: DenseReduction, readers: Mapping[Buffer, int]) -> DenseProdu
     return None
 
 
-def _operands(found: DenseReduction) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
+def _operands(found: ReductionNest) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
     """Yield each operand of the arithmetic that a value is, with the other ones."""
     if found.factors is not None:
         lhs, rhs = found.factors
@@ -208,7 +208,7 @@ def _has_functions(value: Expr, columns: Var) -> bool:
 def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:
     """Yield the loops that alone index a dimension of the result, that of the last one in memory first.
 
-    Or that go through the last one element by element, from where others begin.
+    Of that one, also loops that go through it element by element, from where other loops say.
     """
     for dimension in reversed(result.buffer.order):
         index, last = result.indices[dimension], dimension == result.buffer.order[-1]
@@ -257,7 +257,7 @@ def _load(operand: Expr) -> Load | None:
 
 
 def _dimension(load: Load, columns: Var, axes: Sequence[Var], outputs: Sequence[Var]) -> int | None:
-    """Return the dimension that the columns index one by one, which others may say the begin of in a table alone."""
+    """Return the dimension that the columns index one by one; where they begin, a table may say for other loops."""
     places = [d for d, index in enumerate(load.indices) if mentions(index, (columns,))]
     if len(places) != 1:
         return None

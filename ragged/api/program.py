@@ -155,9 +155,9 @@ def decide_parts(tensors: Sequence[RaggedTensor], decisions: ScheduleDecisions) 
     Two sums of products in one expression are nests of their own: in the rows of one result neither has a tile.
     """
     read_by = {tensor: _last_reader(tensor, tensors) for tensor in tensors if tensor.part}
-    products = Counter(reader for tensor, reader in read_by.items() if _is_dense_product(tensor))
+    products = Counter(reader for tensor, reader in read_by.items() if _is_tiled_product(tensor))
     for tensor, reader in read_by.items():
-        if products[reader] > 1 and _is_dense_product(tensor):
+        if products[reader] > 1 and _is_tiled_product(tensor):
             continue
         depth = _part_depth(tensor, reader, _loops_around(tensor, reader))
         if depth:
@@ -170,7 +170,7 @@ def keep_products_apart(decisions: ScheduleDecisions) -> None:
     There each is a nest of its own, the factors of which a pass can round.
     """
     for part, (reader, depth) in list(decisions.at.items()):
-        if part.part is PartPlace.ROWS and _is_dense_product(part) and depth == len(reader.dims):
+        if part.part is PartPlace.ROWS and _is_tiled_product(part) and depth == len(reader.dims):
             decisions.at[part] = (reader, min(depth, rows_of(reader)))
 
 
@@ -179,10 +179,10 @@ def _last_reader(part: RaggedTensor, tensors: Sequence[RaggedTensor]) -> RaggedT
     return [other for other in tensors if part in set(reads(other))][-1]
 
 
-def _is_dense_product(tensor: RaggedTensor) -> bool:
-    """Return whether a tensor has sums of products over all places of its dimensions.
+def _is_tiled_product(tensor: RaggedTensor) -> bool:
+    """Return whether a tensor has sums of products that have tiles in nests of their own.
 
-    Rows may vary where a size says how many columns there are: such products have tiles of rows in their own nests.
+    These are over all places of its dimensions, or of rows that vary with as many columns as a size says.
     """
     if not is_product(tensor.body) or not tensor.dims:
         return False
@@ -210,7 +210,7 @@ def _loops_around(part: RaggedTensor, reader: RaggedTensor) -> int:
     """Return the number of loops of its reader that a part is computed in, if it has as many dimensions."""
     if part.part is PartPlace.COLUMNS:
         return max(0, min(rows_of(reader), len(reader.dims) - 1))
-    if part.part is PartPlace.ELEMENTS or _is_dense_product(part):
+    if part.part is PartPlace.ELEMENTS or _is_tiled_product(part):
         return len(reader.dims)
     return rows_of(reader)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.row_pairs import pair_row
 from ragged.analysis.strides import is_consecutive
-from ragged.ir.expr import Call, Const, Expr, Var
+from ragged.ir.expr import Call, Const, Var
 from ragged.ir.stmt import Block, For, Label, Let, Reduce, Stmt, Store
 from ragged.ir.walk import expressions, loads, mentions
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -31,12 +31,11 @@ class InterchangedReduction:
 
 def reduction_of(stmt: Stmt) -> InterchangedReduction | None:
     """Return the sum that a statement is, of a number of elements or as many as a size says; else None."""
-    return sum_side_by_side(stmt) if isinstance(stmt, For) and is_size(stmt.extent) else None
-
-
-def is_size(extent: Expr) -> bool:
-    """Return whether an extent is a number or a size."""
-    return isinstance(extent, Const) or (isinstance(extent, Call) and not extent.args)
+    match stmt:
+        case For(extent=Const() | Call(args=())):
+            return sum_side_by_side(stmt)
+        case _:
+            return None
 
 
 def sum_side_by_side(stmt: Stmt) -> InterchangedReduction | None:

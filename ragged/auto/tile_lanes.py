@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragged.analysis.contractions import contractions
-from ragged.analysis.dense_products import DenseReduction, dense_products, lane_loops, sums_of_products
+from ragged.analysis.dense_products import ReductionNest, dense_products, lane_loops, sums_of_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.arith.affine import growth
 from ragged.auto.register_tiles import tile_registers, tile_vectors
@@ -108,7 +108,7 @@ def _use(loop: For, machine: Machine) -> float:
     return extent / (-(-extent // lanes) * lanes)
 
 
-def lane_product(found: DenseReduction) -> LaneProduct | None:
+def lane_product(found: ReductionNest) -> LaneProduct | None:
     """Return a sum as a product along contiguous elements; None if it has another form."""
     lanes = next(lane_loops(found.result, found.outputs), None)
     last = found.result.buffer.order[-1]

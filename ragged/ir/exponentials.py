@@ -16,6 +16,7 @@ from ragged.ir.lane_writer import LaneWriter, Operand
 class _Format:
     """The numbers of a floating-point type that exponentials and logarithms are made of.
 
+    `mantissa` is its bits; `least_exponent` is that of the least normal number; `sqrt_half_bits` are those of sqrt(1/2).
     ln 2 and the decimal logarithm of 2 are sums of two numbers, and n times the first one is exact for |n| < 2 ** 15.
     In a range results are normal numbers: below it they are 0, above it inf. Of the polynomial p of `exp`,
     exp(r) = 1 + r + r * r * p(r) for |r| <= ln(2) / 2.
@@ -33,27 +34,34 @@ class _Format:
 
 
 _FLOAT32 = _Format(
-    23,
-    -126,
-    0x3F3504F3,
-    (0.693359375, -2.12194440e-4),
-    (0.30078125, 2.487456639e-4),
-    (-87.33654, 89.0),
-    (-126.0, 128.5),
-    (-37.929779, 38.6),
+    mantissa=23,
+    least_exponent=-126,
+    sqrt_half_bits=0x3F3504F3,
+    ln2=(0.693359375, -2.12194440e-4),
+    log10_2=(0.30078125, 2.487456639e-4),
+    exp_range=(-87.33654, 89.0),
+    exp2_range=(-126.0, 128.5),
+    exp10_range=(-37.929779, 38.6),
     # of Cephes' expf
-    (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
+    exp=(
+        1.9875691500e-4,
+        1.3981999507e-3,
+        8.3334519073e-3,
+        4.1665795894e-2,
+        1.6666665459e-1,
+        5.0000001201e-1,
+    ),
 )
 _FLOAT64 = _Format(
-    52,
-    -1022,
-    0x3FE6A09E667F3BCD,
-    (0.6931471803691238, 1.9082149292705877e-10),
-    (0.3010299955494702, 1.1451100898021838e-10),
-    (-708.396418532264, 710.0),
-    (-1022.0, 1024.5),
-    (-307.652655568588, 308.6),
-    tuple(1.0 / math.factorial(k) for k in range(13, 1, -1)),  # Taylor's, beyond which is less than 2 ** -57
+    mantissa=52,
+    least_exponent=-1022,
+    sqrt_half_bits=0x3FE6A09E667F3BCD,
+    ln2=(0.6931471803691238, 1.9082149292705877e-10),
+    log10_2=(0.3010299955494702, 1.1451100898021838e-10),
+    exp_range=(-708.396418532264, 710.0),
+    exp2_range=(-1022.0, 1024.5),
+    exp10_range=(-307.652655568588, 308.6),
+    exp=tuple(1.0 / math.factorial(k) for k in range(13, 1, -1)),  # Taylor's: the rest is below 2 ** -57
 )
 
 

@@ -37,7 +37,7 @@ def scan_prefixes(program: Program) -> Rewritten:
     prefixes is serial. Comes before loops are changed.
     """
     found = [scan for site in sites(program) if (scan := _scan(program, site)) is not None]
-    rewriter = _Scan(scans={each.block: each for each in found}, serial={each.prefixes for each in found})
+    rewriter = _Scan(scans=found)
     return rewriter.program(program, kinds=(StageKind.KERNEL,))
 
 
@@ -121,13 +121,12 @@ def _is_shared(program: Program, buffer: Buffer) -> bool:
 
 @dataclass
 class _Scan(Rewriter):
-    scans: dict[Block, _Prefix] = field(kw_only=True)
-    serial: set[Var] = field(kw_only=True)
+    scans: list[_Prefix] = field(kw_only=True)
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Block):
-            for block, scan in self.scans.items():
-                if block is stmt:
-                    return scan.stmt()
+        for scan in self.scans:
+            if stmt is scan.block:
+                return scan.stmt()
         new = super().stmt(stmt)
-        return replace(new, kind=LoopKind.SERIAL) if isinstance(new, For) and new.var in self.serial else new
+        is_over_prefixes = isinstance(new, For) and any(new.var is scan.prefixes for scan in self.scans)
+        return replace(new, kind=LoopKind.SERIAL) if is_over_prefixes else new
