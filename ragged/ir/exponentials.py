@@ -16,7 +16,7 @@ from ragged.ir.lane_writer import LaneWriter, Operand
 class _Format:
     """The numbers of a floating-point type that exponentials and logarithms are made of.
 
-    `mantissa` is its bits; `least_exponent` is that of the least normal number; `sqrt_half_bits` are those of sqrt(1/2).
+    `mantissa` is its bits; `least_exponent` is that of the least normal number; `sqrt_half_bits` those of sqrt(1/2).
     ln 2 and the decimal logarithm of 2 are sums of two numbers, and n times the first one is exact for |n| < 2 ** 15.
     In a range results are normal numbers: below it they are 0, above it inf. Of the polynomial p of `exp`,
     exp(r) = 1 + r + r * r * p(r) for |r| <= ln(2) / 2.

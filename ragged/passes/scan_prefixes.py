@@ -128,5 +128,6 @@ class _Scan(Rewriter):
             if stmt is scan.block:
                 return scan.stmt()
         new = super().stmt(stmt)
-        is_over_prefixes = isinstance(new, For) and any(new.var is scan.prefixes for scan in self.scans)
-        return replace(new, kind=LoopKind.SERIAL) if is_over_prefixes else new
+        if isinstance(new, For) and any(new.var is scan.prefixes for scan in self.scans):
+            return replace(new, kind=LoopKind.SERIAL)
+        return new
