@@ -23,7 +23,7 @@ _MOST_OPERANDS = 6
 
 @dataclass(frozen=True, slots=True)
 class DenseProduct:
-    """`out[..., r, ..., c] += a * b`, reduced over `axes`, which extend numbers and sizes of the call.
+    """`out[..., r, ..., c] += a * b`, reduced over `axes`; columns and axes extend numbers and sizes of the call.
 
     In the place of the product may stand arithmetic and elementwise functions of `operand` and what does not depend on
     the columns, as in `(x - w) * (x - w)` and `v * tanh(x + w)`, and in the place of the sum a product, a minimum or a
@@ -135,20 +135,19 @@ def _product(found: ReductionNest, readers: Mapping[Buffer, int]) -> DenseProduc
     if not all(is_size_expr(axis.extent) for axis in axes):
         return None
     for columns in lane_loops(found.result, outputs):
+        if not is_size_expr(columns.extent):
+            continue
         for operand, others in _operands(found):
             load = _load(operand)
             dimension = (
                 None
                 if load is None
-                else _dimension(
-                    load, columns.var, [loop.var for loop in axes], [loop.var for loop in outputs]
-                )
+                else _dimension(load, columns.var, [loop.var for loop in (*axes, *outputs)])
             )
             if load is None or dimension is None or any(mentions(each, (columns.var,)) for each in others):
                 continue
             is_packed = (
                 load is operand
-                and is_size_expr(columns.extent)
                 and load.indices[dimension] == Ref(columns.var)
                 and (load.buffer.role is Role.PARAMETER or readers[load.buffer] == 1)
                 and load.buffer.role in _PACKED
@@ -206,16 +205,12 @@ def _has_functions(value: Expr, columns: Var) -> bool:
 
 
 def lane_loops(result: Store, outputs: tuple[For, ...]) -> Iterator[For]:
-    """Yield the loops that alone index a dimension of the result, that of the last one in memory first.
-
-    Of that one, also loops that go through it element by element, from where other loops say.
-    """
+    """Yield the loops that alone index a dimension of the result, that of the last one in memory first."""
     for dimension in reversed(result.buffer.order):
-        index, last = result.indices[dimension], dimension == result.buffer.order[-1]
+        index = result.indices[dimension]
         for loop in outputs:
             others = (each for d, each in enumerate(result.indices) if d != dimension)
-            along = index == Ref(loop.var) or (last and growth(index, loop.var) == 1)
-            if along and not any(mentions(each, (loop.var,)) for each in others):
+            if index == Ref(loop.var) and not any(mentions(each, (loop.var,)) for each in others):
                 yield loop
 
 
@@ -256,11 +251,11 @@ def _load(operand: Expr) -> Load | None:
             return None
 
 
-def _dimension(load: Load, columns: Var, axes: Sequence[Var], outputs: Sequence[Var]) -> int | None:
-    """Return the dimension that the columns index one by one; where they begin, a table may say for other loops."""
+def _dimension(load: Load, columns: Var, loops: Sequence[Var]) -> int | None:
+    """Return the dimension that of all loops the columns alone index, one by one."""
     places = [d for d, index in enumerate(load.indices) if mentions(index, (columns,))]
     if len(places) != 1:
         return None
     index = load.indices[places[0]]
-    alone = not mentions(index, axes) and not any(growth(index, v) for v in outputs if v is not columns)
+    alone = not mentions(index, [var for var in loops if var is not columns])
     return places[0] if alone and growth(index, columns) == 1 else None

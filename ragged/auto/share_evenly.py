@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from ragged.analysis.loop_bodies import loop_of
 from ragged.auto.interchange_reductions import interchange_reduction, sum_side_by_side
 from ragged.ir.expr import Const, Var
-from ragged.ir.stmt import For, LoopKind, Reduce, Stmt
+from ragged.ir.stmt import For, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import flat, mentions, statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
+from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll_fully import unroll_fully
 from ragged.transform.mapping.parallel import parallel
@@ -37,7 +38,8 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
     The loops directly inside become parallel; a loop with anything else in it stays, and so does what a primitive
     refuses. A loop of any number of iterations, as of a batch, and the loop of any number directly inside become one,
     unless it is innermost, or sums or loops of constant extents are inside. Columns that are summed side by side are
-    shared in blocks, of which all are added row by row. Comes right before workers share loops.
+    shared in blocks, of which all are added row by row, and so are columns of which each row follows from the one
+    before. Comes right before workers share loops.
     """
     if threads < 2:
         return
@@ -63,6 +65,11 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
             found = sum_side_by_side(loop_of(schedule.program, block))
             assert found is not None, "a part of what was one"
             interchange_reduction(schedule, found)
+    for prefixes, columns in _of_prefixes(schedule):
+        with schedule.attempt(f"blocks of {columns.name}"):
+            some, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
+            schedule.apply(serial, block)
+            schedule.apply(reorder, (some, prefixes, block))
 
 
 def _single(schedule: LoopSchedule) -> Iterator[For]:
@@ -100,6 +107,19 @@ def _of_sums(schedule: LoopSchedule) -> list[Var]:
         part.var
         for part in flat(schedule.program.kernel)
         if isinstance(part, For) and _is_parallel(part) and sum_side_by_side(part) is not None
+    ]
+
+
+def _of_prefixes(schedule: LoopSchedule) -> list[tuple[Var, Var]]:
+    """Return the outermost serial loops, as over prefixes, that have a store in a parallel loop over columns inside."""
+    return [
+        (part.var, columns.var)
+        for part in flat(schedule.program.kernel)
+        if isinstance(part, For)
+        and part.kind is LoopKind.SERIAL
+        and isinstance(columns := part.body, For)
+        and _is_parallel(columns)
+        and all(isinstance(each, Store) for each in flat(columns.body))
     ]
 
 

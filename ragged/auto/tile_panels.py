@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from ragged.analysis.buffers import is_size_expr
 from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.arith.affine import growth
@@ -28,7 +27,6 @@ from ragged.passes.drop_unread import drop_unread
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
-from ragged.transform.mapping.serial import serial
 
 _TILES_PER_PANEL = 8
 """Tiles of rows that read a panel where packing it costs no more than the strided rows of its operand cost them."""
@@ -93,7 +91,7 @@ def tile_panels(
         each.update
         for each in products
         if each.update not in vectors
-        or not (batches or _is_ragged(each) or vectors[each.update] is each.columns)
+        or not (batches or vectors[each.update] is each.columns)
         or (each.update in strided and _is_read_often(each, machine))
     ]
     for label in labels:
@@ -174,12 +172,9 @@ def _tile(
         outer = tuple(var for var in outer if var not in windows)
         blocks += windows[:1]
         schedule.apply(reorder, (*outer, panel, *windows, *rows, column))
-        if _is_ragged(product):
-            schedule.apply(serial, panel)
         copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
-    is_shared = not (_is_ragged(product) or product.around)
-    if is_shared and (product.batch or not outer or threads > 1):
+    if not product.around and (product.batch or not outer or threads > 1):
         share_panels(
             schedule, fill if product.batch or not outer else (), (*outer, panel), (*shared, *blocks)
         )
@@ -235,11 +230,6 @@ def _planned(
         per_call,
         tile,
     )
-
-
-def _is_ragged(product: DenseProduct) -> bool:
-    """Return whether the number of columns varies within a call."""
-    return not is_size_expr(product.columns.extent)
 
 
 def _moves_window(product: DenseProduct, loop: For) -> bool:

@@ -58,9 +58,9 @@ _FLOAT64 = _Format(
     sqrt_half_bits=0x3FE6A09E667F3BCD,
     ln2=(0.6931471803691238, 1.9082149292705877e-10),
     log10_2=(0.3010299955494702, 1.1451100898021838e-10),
-    exp_range=(-708.396418532264, 710.0),
+    exp_range=(-708.3964185322641, 710.0),
     exp2_range=(-1022.0, 1024.5),
-    exp10_range=(-307.652655568588, 308.6),
+    exp10_range=(-307.6526555685887, 308.6),
     exp=tuple(1.0 / math.factorial(k) for k in range(13, 1, -1)),  # Taylor's: the rest is below 2 ** -57
 )
 

@@ -12,7 +12,7 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import Enclosing, Site, sites
-from ragged.ir.stmt import Block, For, LoopKind, Reduce, Stmt, Store
+from ragged.ir.stmt import Block, For, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import leaves, loads, mentions, written
 
 
@@ -43,15 +43,15 @@ def scan_prefixes(program: Program) -> Rewritten:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prefix:
-    """A reduction over so many elements as the iteration of the loop over `prefixes` says, in a `block`."""
+    """A reduction by a loop over so many elements, `axis`, as the iteration of the loop over `prefixes` says."""
 
     prefixes: Var
-    block: Block
+    axis: For
     init: Store
     update: Reduce
 
-    def stmt(self) -> Stmt:
-        """Return the block with the reduction as one store."""
+    def store(self) -> Stmt:
+        """Return the reduction as one store, which comes in the place of `init`."""
         update, buffer = self.update, self.update.buffer
         before = tuple(substitute(each, {self.prefixes: _one_less(self.prefixes)}) for each in update.indices)
         is_later = Binary(BinaryOp.LT, ZERO, Ref(self.prefixes))
@@ -64,8 +64,7 @@ class _Prefix:
                 value: Expr = Fma(lhs, rhs, so_far, last.at)  # as `fuse_multiply_add` rounds other sums
             case _:
                 value = Binary(update.combiner.op, so_far, last, update.at)
-        store = Store(update.label, buffer, update.indices, value, update.at)
-        return Block((store, *self.block.body[2:]))
+        return Store(update.label, buffer, update.indices, value, update.at)
 
 
 def _one_less(var: Var) -> Expr:
@@ -78,12 +77,14 @@ def _scan(program: Program, site: Site) -> _Prefix | None:
     if site.stage.kind is not StageKind.KERNEL or not isinstance(update, Reduce) or len(update.axes) != 1:
         return None
     around, axis = site.around[:-1], site.around[-1]
-    match around[-1].body if around and isinstance(around[-1], For) else None:
-        case Block(body=(Store() as init, For(body=body), *_)) as block if body is update:
-            assert isinstance(axis, For), "the loop of the reduction"
-        case _:
-            return None
-    prefixes = _prefixes(around, block, axis)
+    body = around[-1].body if around and isinstance(around[-1], For) else None
+    if not (isinstance(axis, For) and axis.body is update and isinstance(body, Block)):
+        return None
+    place = next(n for n, part in enumerate(body.body) if part is axis)
+    init = body.body[place - 1] if place else None
+    if not isinstance(init, Store):
+        return None
+    prefixes = _prefixes(around, body, axis)
     if prefixes is None or mentions(update.value, (prefixes.var,)) or mentions(init.value, (prefixes.var,)):
         return None
     same = init.buffer is update.buffer and init.indices == update.indices
@@ -97,12 +98,12 @@ def _scan(program: Program, site: Site) -> _Prefix | None:
         or _is_shared(program, update.buffer)
     ):
         return None
-    return _Prefix(prefixes.var, block, init, update)
+    return _Prefix(prefixes.var, axis, init, update)
 
 
-def _prefixes(around: Sequence[Enclosing], block: Block, axis: For) -> For | None:
+def _prefixes(around: Sequence[Enclosing], body: Block, axis: For) -> For | None:
     """Return the loop that says how many elements the loop over `axis` reduces, with loops alone inside of it."""
-    inner: Stmt = block
+    inner: Stmt = body
     inside: list[For] = []
     for outer in reversed(around):
         if not isinstance(outer, For) or outer.body is not inner or outer.kind is LoopKind.VECTORIZED:
@@ -125,8 +126,11 @@ class _Scan(Rewriter):
 
     def stmt(self, stmt: Stmt) -> Stmt:
         for scan in self.scans:
-            if stmt is scan.block:
-                return scan.stmt()
+            if stmt is scan.init:
+                return scan.store()
+        axes = {id(scan.axis) for scan in self.scans}
+        if isinstance(stmt, Block) and any(id(part) in axes for part in stmt.body):
+            return self.stmt(block(*(part for part in stmt.body if id(part) not in axes)))
         new = super().stmt(stmt)
         if isinstance(new, For) and any(new.var is scan.prefixes for scan in self.scans):
             return replace(new, kind=LoopKind.SERIAL)

@@ -45,7 +45,6 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
 
     The condition is asked once for each element that is read, and not in each step of a reduction. The temporary is a
     workspace with a dimension for each loop up to `loop`, which `contract_storage` gives the storage of one iteration.
-    Serial loops of other extents than numbers and sizes have none: their iterations fill the same elements again.
     It holds what is read under a condition; of a `buffer` that is named, also what is read everywhere, and of several
     reads of it the one that depends on `loop`. Where an iteration of `loop` reads fewer elements than others, as the
     last one of a split loop, the rest is zeros.
@@ -54,8 +53,7 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
         ScheduleError: the statement is not in the loop, or reads nothing in this form; it runs, or reads that, under
             another condition; the loop writes what it reads; an index is no sum of positive multiples of the variables
             of loops inside, and of what is known at the start of the loop's body; these extend neither numbers and
-            sizes, nor at most a number; a parallel loop around extends something else; or the condition asks for
-            something else than for such an index.
+            sizes, nor at most a number; or the condition asks for something else than for such an index.
     """
     what = f"cache_padded: cannot pad what '{statement.name}' reads in loop '{loop.name}'"
     place = loop_site(program, loop, "cache_padded")
@@ -76,11 +74,9 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     check_alone(program, load.buffer, "cache_padded")
     if load.buffer in written(place.stmt):
         raise ScheduleError(what, because=f"the loop writes '{load.buffer.name}'")
-    padding = _Padding(
-        what, bindings(program), _stored(outer, what), {each.var: each.extent for each in inner}, load
-    )
+    padding = _Padding(what, bindings(program), outer, {each.var: each.extent for each in inner}, load)
     table, fill = padding.table(program, guarded)
-    read = Load(table, (*(Ref(each.var) for each in padding.outer), *padding.places()))
+    read = Load(table, (*(Ref(each.var) for each in outer), *padding.places()))
     rewriter = _Pad(loop=loop, statement=stmt, guarded=guarded, read=read, fill=fill)
     return rewriter.program(program, kinds=(StageKind.KERNEL,), buffers=(*program.buffers, table))
 
@@ -115,23 +111,9 @@ def _guarded(
     return found.pop()
 
 
-def _stored(outer: Sequence[For], what: str) -> list[For]:
-    """Return the loops that the table has a dimension for."""
-    for loop in outer:
-        if loop.kind is not LoopKind.SERIAL and not is_size_expr(loop.extent):
-            raise ScheduleError(
-                what,
-                because=f"'{loop.var.name}' is parallel, and how far it extends is not known before the call",
-            )
-    return [loop for loop in outer if is_size_expr(loop.extent)]
-
-
 @dataclass(frozen=True, slots=True)
 class _Padding:
-    """The elements that are read in the inner loops: in each dimension from a base on, as many as there are.
-
-    The table has a dimension for each of the `outer` loops.
-    """
+    """The elements that are read in the inner loops: in each dimension from a base on, as many as there are."""
 
     what: str
     known: Bindings
@@ -206,6 +188,10 @@ class _Padding:
     def table(self, program: Program, guarded: Select | Load) -> tuple[Buffer, Stmt]:
         """Return the table, and the loops that fill it."""
         buffer, forms = self.load.buffer, self.forms()
+        if not all(is_size_expr(each.extent) for each in self.outer):
+            raise ScheduleError(
+                self.what, because="the extents of the loops around are not known before the call"
+            )
         fresh = {d: Var(f"{buffer.name}_{d}") for d in forms}
         at = {
             d: form.plus(self.moving(form), -1).plus(AffineForm({Ref(fresh[d]): 1}))

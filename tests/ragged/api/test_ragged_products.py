@@ -1,4 +1,4 @@
-"""Products with ragged rows and columns, of features that a size says, are computed in register tiles."""
+"""Products with ragged rows, of features that a size says, are computed in register tiles."""
 
 from collections.abc import Callable
 from functools import cache
@@ -56,20 +56,6 @@ def gram() -> tuple[RaggedTensor, Callable[..., object]]:
     return made, lambda x: x.T @ x
 
 
-def scores() -> tuple[RaggedTensor, Callable[..., object]]:
-    x, z = sequence("x"), sequence("z")
-    made = ragged.compute("y", SCORES, lambda b, t, u: ragged.sum(D, lambda d: x[b, t, d] * z[b, u, d]) * 0.5)
-    return made, lambda x, z: x @ z.T * 0.5
-
-
-def distances() -> tuple[RaggedTensor, Callable[..., object]]:
-    x = sequence("x")
-    made = ragged.compute(
-        "y", SCORES, lambda b, t, u: ragged.sum(D, lambda d: (x[b, t, d] - x[b, u, d]) ** 2)
-    )
-    return made, lambda x: ((x[:, None] - x[None]) ** 2).sum(-1)
-
-
 def mixed() -> tuple[RaggedTensor, Callable[..., object]]:
     a, x = ragged.input_tensor("a", SCORES), sequence("x")
     made = ragged.compute(
@@ -78,14 +64,14 @@ def mixed() -> tuple[RaggedTensor, Callable[..., object]]:
     return made, lambda a, x: a @ x
 
 
-PROGRAMS = {each.__name__: each for each in (linear, gated, gram, scores, distances, mixed)}
+PROGRAMS = {each.__name__: each for each in (linear, gated, gram, mixed)}
 
 
 @cache
 def arrays() -> dict[str, list[np.ndarray]]:
     """The rows of each input by its name, one array for each sequence; matrices once."""
     random = np.random.default_rng(0)
-    rows = {name: [random.standard_normal((n, FEATURES), np.float32) for n in LENGTHS] for name in "xz"}
+    rows = {"x": [random.standard_normal((n, FEATURES), np.float32) for n in LENGTHS]}
     dense = {name: [random.standard_normal((COLUMNS, FEATURES), np.float32)] for name in "wv"}
     return {**rows, **dense, "a": [random.standard_normal((n, n), np.float32) for n in LENGTHS]}
 

@@ -131,6 +131,31 @@ def test_cumulative_sums_of_ragged_rows(combiner, threads):
         np.testing.assert_allclose(np.asarray(got), 2 * accumulate(own, 0), rtol=1e-5, atol=1e-5)
 
 
+def test_two_cumulative_sums_in_one_expression():
+    batch, row = ragged.dim("batch"), ragged.dim("row")
+    count = ragged.length_fn("n", over=batch)
+    x = ragged.input_tensor("x", [(batch, ragged.size("B")), (row, count(batch))])
+    tensor = ragged.compute(
+        "y",
+        x.dims,
+        lambda b, t: ragged.sum(t + 1, lambda k: x[b, k]) * ragged.sum(t + 1, lambda k: abs(x[b, k])),
+    )
+    function = ragged.compile(tensor)
+    assert function.show("loops").count("if 0 < t else") == 2
+    rows = [np.random.default_rng(3).standard_normal(n).astype(np.float32) for n in (9, 0, 1)]
+    for got, own in zip(function(x=ragged.array(rows)), rows, strict=True):
+        np.testing.assert_allclose(got, own.cumsum() * np.abs(own).cumsum(), rtol=1e-5, atol=1e-5)
+
+
+def test_columns_of_prefixes_are_shared_without_a_barrier():
+    lib = tc.define("def cumsum(float(M,N) x) -> (y) { y(i,j) +=! x(k,j) where k in 0:i+1, i in 0:M }")
+    function = lib.cumsum.compile(threads=2)
+    assert "barrier" not in function.show("loops") and "in team(workers)" in function.show("loops")
+    for shape in ((30, 200), (3, 64), (0, 5), (5, 0), (7, 1)):
+        x = np.random.default_rng(4).standard_normal(shape, np.float32)
+        np.testing.assert_allclose(function(x), x.cumsum(0), rtol=1e-4, atol=1e-4)
+
+
 def test_cumulative_sums_of_tensor_comprehensions():
     lib = tc.define("def cumsum(float(M,N) x) -> (y) { y(i,j) +=! x(i,k) where k in 0:j+1, j in 0:N }")
     x = np.random.default_rng(2).standard_normal((5, 300), np.float32)
