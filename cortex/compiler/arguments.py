@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -11,8 +11,7 @@ from cortex.ilir.plan import Plan
 from cortex.linearize import Linearized
 from cortex.linearize.values import Value
 from ragged.codegen.entry import Argument
-from ragged.errors import ScheduleError
-from ragged.ir.expr import Buffer, Function, Source
+from ragged.ir.expr import Buffer, Source
 
 
 class Arguments:
@@ -23,9 +22,7 @@ class Arguments:
     def __init__(self, plan: Plan, wanted: Iterable[Argument]) -> None:
         symbols = [argument.symbol for argument in wanted]
         from_payload = [isinstance(s, Buffer) or s.source is Source.PAYLOAD for s in symbols]
-        arrays = index_arrays(plan)
-        _check_known(symbols, {*(a.name for a in arrays), *(payload.name for payload in plan.payloads)})
-        begins = {a.name: a.payload for a in arrays if a.kind is IndexKind.PAYLOAD_BEGIN}
+        begins = {a.name: a.payload for a in index_arrays(plan) if a.kind is IndexKind.PAYLOAD_BEGIN}
         #: The payloads that the kernel reads in the caller's memory.
         self.in_place = tuple(payload for s in symbols if (payload := begins.get(s.name)) is not None)
         # A payload's argument is read as the number of nodes first: itemgetter reads all arrays in one call.
@@ -42,17 +39,6 @@ class Arguments:
         for place, name in self._payloads:
             values[place] = linearized.payloads[name]
         return values
-
-
-def _check_known(symbols: Iterable[Function | Buffer], known: Collection[str]) -> None:
-    """Refuse a kernel that reads what batches do not have: a step of its schedule declared it."""
-    for symbol in symbols:
-        if symbol.name not in known:
-            raise ScheduleError(
-                f"compile: the kernel reads '{symbol.name}', which a batch of structures does not have",
-                because="a step of the schedule declared it, as declare_order does",
-                fix="leave that step out; read_in_place takes the names 'begin_of_x' and 'size_of_x' of a payload 'x'",
-            )
 
 
 _STAND_IN = IndexKind.NUM_NODES.value

@@ -11,6 +11,8 @@ from cortex.compiler.options import DEFAULT, RecursionOptions, check_schedule, s
 from cortex.compiler.recursion_rules import recursion_rules
 from cortex.compiler.scheduled_loops import Keep, ScheduledLoops
 from cortex.compiler.signature import signature_of
+from cortex.ilir.index_arrays import index_arrays
+from cortex.ilir.plan import Plan
 from cortex.ilir.structure import BATCH, CHILD, NODE, ROOT
 from cortex.linearize import Linearizer, Vocab
 from cortex.linearize.options import check_words
@@ -22,7 +24,8 @@ from ragged.compiled.kernel import LoadedKernel
 from ragged.compiled.kernel_cache import find_or_make
 from ragged.compiled.key import Recipe
 from ragged.compiled.parameters import checked_parameters
-from ragged.errors import UserError
+from ragged.errors import ScheduleError, UserError
+from ragged.ir.expr import Source
 from ragged.ir.program import Program
 from ragged.runtime.team import check_workers
 
@@ -130,6 +133,8 @@ def compile(
         payloads=payloads,
     )
     checked_parameters(signature, params)
+    if loops is not None:
+        _check_declared(loops.checked(), signature.plan)
     kernel = kernel_of(
         lowered,
         target,
@@ -158,6 +163,18 @@ def _check_tables(model: Model | RecursionSchedule, table_bytes: int) -> None:
             because="a schedule says itself what is in tables",
             fix="s.tabulate(tensor), or give compile the model",
         )
+
+
+def _check_declared(program: Program, plan: Plan) -> None:
+    """Refuse loops that read what batches do not have: a step of their schedule declared it."""
+    known = {*(each.name for each in index_arrays(plan)), *(each.name for each in plan.payloads)}
+    for function in program.functions:
+        if function.source in (Source.INPUT, Source.PAYLOAD) and function.name not in known:
+            raise ScheduleError(
+                f"compile: the loops read '{function.name}', which a batch of structures does not have",
+                because="a step of the schedule declared it, as declare_order does",
+                fix="leave that step out; read_in_place takes the names 'begin_of_x' and 'size_of_x' of a payload 'x'",
+            )
 
 
 def recipe_of(
