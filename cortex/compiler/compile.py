@@ -133,10 +133,11 @@ def compile(
         payloads=payloads,
     )
     checked_parameters(signature, params)
+    program = lowered if loops is None else loops.checked()
     if loops is not None:
-        _check_declared(loops.checked(), signature.plan)
+        _check_declared(program, signature.plan)
     kernel = kernel_of(
-        lowered,
+        program,
         target,
         workers_for(target, threads, workers),
         precision,
@@ -166,7 +167,7 @@ def _check_tables(model: Model | RecursionSchedule, table_bytes: int) -> None:
 
 
 def _check_declared(program: Program, plan: Plan) -> None:
-    """Refuse loops that read what batches do not have: a step of their schedule declared it."""
+    """Refuse a program that reads what batches do not have: a step of a schedule declared it."""
     known = {*(each.name for each in index_arrays(plan)), *(each.name for each in plan.payloads)}
     for function in program.functions:
         if function.source in (Source.INPUT, Source.PAYLOAD) and function.name not in known:
@@ -198,7 +199,7 @@ def recipe_of(
 
 
 def kernel_of(
-    lowered: Program,
+    program: Program,
     target: TargetLike,
     workers: int,
     precision: Precision,
@@ -208,8 +209,7 @@ def kernel_of(
     by_default: bool,
     cache: bool,
 ) -> LoadedKernel:
-    """Return the kernel of a lowered program, or of the loops that were made of it, from the cache or new."""
-    program = lowered if loops is None else loops.checked()
+    """Return the kernel of a lowered program, or of one that `loops` were made of, from the cache or new."""
     passes = f"{'loops of ' * (loops is not None)}recursive models{', as written' * (not by_default)}"
 
     def make() -> LoadedKernel:

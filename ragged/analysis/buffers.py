@@ -53,15 +53,20 @@ def check_known(program: Program, buffer: Buffer, primitive: str) -> None:
         )
 
 
+def sharing(program: Program, buffer: Buffer) -> Buffer | None:
+    """Return another buffer that shares the memory of a buffer, None if there is none."""
+    others = (each for each in all_buffers(program) if each.aliases is buffer or buffer.aliases is each)
+    return next(others, None)
+
+
 def check_alone(program: Program, buffer: Buffer, primitive: str) -> None:
     """Refuse a buffer that shares its memory with another one."""
-    for other in all_buffers(program):
-        if other.aliases is buffer or buffer.aliases is other:
-            raise ScheduleError(
-                f"{primitive}: '{buffer.name}' shares its memory with '{other.name}'",
-                because="a read or write of one accesses the other",
-                fix="give each its own memory",
-            )
+    if (other := sharing(program, buffer)) is not None:
+        raise ScheduleError(
+            f"{primitive}: '{buffer.name}' shares its memory with '{other.name}'",
+            because="a read or write of one accesses the other",
+            fix="give each its own memory",
+        )
 
 
 def check_temporary(what: str, buffer: Buffer) -> None:

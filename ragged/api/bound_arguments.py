@@ -147,7 +147,7 @@ class _Known:
 
     def __init__(self, signature: RaggedSignature, inputs: InputLengths, workers: int) -> None:
         self.name = signature.name
-        self._given = {*signature.sizes, *signature.lengths}
+        self._signature = signature
         self._orders = {order.name: order for order in signature.orders}
         self._shares = {table.name: table for table in signature.shares}
         self._counts = {table.count for table in signature.shares}
@@ -174,7 +174,7 @@ class _Known:
             return self.arrays[name]
         if name in self._counts:
             return self._workers
-        if name not in self._given:
+        if name not in (*self._signature.sizes, *self._signature.lengths):
             raise DataError(
                 f"{self.name}: nothing gives the values of '{name}'",
                 because="a step of its schedule declared it",

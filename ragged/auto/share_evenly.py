@@ -60,16 +60,21 @@ def share_evenly(schedule: LoopSchedule, threads: int) -> None:
             schedule.apply(unroll_fully, loop.var)
     for columns in _of_sums(schedule):
         with schedule.attempt(f"blocks of {columns.name}"):
-            _, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
-            schedule.apply(serial, block)
+            _, block = _blocks(schedule, columns)
             found = sum_side_by_side(loop_of(schedule.program, block))
             assert found is not None, "a part of what was one"
             interchange_reduction(schedule, found)
     for prefixes, columns in _of_prefixes(schedule):
         with schedule.attempt(f"blocks of {columns.name}"):
-            some, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
-            schedule.apply(serial, block)
-            schedule.apply(reorder, (some, prefixes, block))
+            blocks, block = _blocks(schedule, columns)
+            schedule.apply(reorder, (blocks, prefixes, block))
+
+
+def _blocks(schedule: LoopSchedule, columns: Var) -> tuple[Var, Var]:
+    """Split columns into blocks for workers; return the loop over blocks, and the serial one in a block."""
+    blocks, block = schedule.apply(split, columns, _COLUMNS, Tail.SHORT).loops[columns]
+    schedule.apply(serial, block)
+    return blocks, block
 
 
 def _single(schedule: LoopSchedule) -> Iterator[For]:

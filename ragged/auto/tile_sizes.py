@@ -119,8 +119,8 @@ def dividing_rows(contraction: Contraction, most: int) -> int:
 
 
 def narrowed(lanes: int, extent: int) -> int:
-    """Return `lanes`, halved until the extent fills them; 1 where nothing can run, as after a cut that proves so."""
-    while lanes > max(1, extent):
+    """Return `lanes`, halved until the extent fills them."""
+    while lanes > extent:
         lanes //= 2
     return lanes
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from ragged.analysis.buffers import sharing
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ZERO
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Ref, Select, Var
+from ragged.ir.expr import Binary, Const, Expr, Fma, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten, substitute
@@ -31,14 +32,13 @@ def scan_prefixes(program: Program) -> Rewritten:
 
         for i in parallel(M):
             for j in serial(N):
-                y[i, j] = (y[i, j - 1] if j > 0 else 0.0) + x[i, j]
+                y[i, j] = (y[i, j - 1] if 0 < j else 0.0) + x[i, j]
 
     What is reduced is the same for all prefixes, and the order of each stays: a result has the same bits. The loop over
     prefixes is serial. Comes before loops are changed.
     """
     found = [scan for site in sites(program) if (scan := _scan(program, site)) is not None]
-    rewriter = _Scan(scans=found)
-    return rewriter.program(program, kinds=(StageKind.KERNEL,))
+    return _Scan(scans=found).program(program, kinds=(StageKind.KERNEL,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ def _scan(program: Program, site: Site) -> _Prefix | None:
         not (same and own)
         or read & written(prefixes)
         or len(writers) != 2
-        or _is_shared(program, update.buffer)
+        or sharing(program, update.buffer) is not None
     ):
         return None
     return _Prefix(prefixes.var, axis, init, update)
@@ -116,10 +116,6 @@ def _prefixes(around: Sequence[Enclosing], body: Block, axis: For) -> For | None
     return None
 
 
-def _is_shared(program: Program, buffer: Buffer) -> bool:
-    return buffer.aliases is not None or any(each.aliases is buffer for each in program.buffers)
-
-
 @dataclass
 class _Scan(Rewriter):
     scans: list[_Prefix] = field(kw_only=True)
@@ -132,6 +128,10 @@ class _Scan(Rewriter):
         if isinstance(stmt, Block) and any(id(part) in axes for part in stmt.body):
             return self.stmt(block(*(part for part in stmt.body if id(part) not in axes)))
         new = super().stmt(stmt)
-        if isinstance(new, For) and any(new.var is scan.prefixes for scan in self.scans):
+        if isinstance(new, For) and new.kind is LoopKind.PARALLEL and new.var in self._prefixes:
             return replace(new, kind=LoopKind.SERIAL)
         return new
+
+    @property
+    def _prefixes(self) -> set[Var]:
+        return {scan.prefixes for scan in self.scans}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ragged.errors import ScheduleError
@@ -89,14 +89,6 @@ def is_total(expr: Expr, known: Collection[Expr] = ()) -> bool:
             return not divides and is_total(lhs, known) and is_total(rhs, known)
         case _:
             return False
-
-
-def always_evaluated(expr: Expr) -> Iterator[Expr]:
-    """Yield `expr` and its parts that are evaluated whenever it is."""
-    yield expr
-    if isinstance(expr, Binary):
-        yield from always_evaluated(expr.lhs)
-        yield from always_evaluated(expr.rhs)
 
 
 def _not_nested(outer: For, stmt: Stmt, what: str) -> ScheduleError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import Copies, find_conflict
@@ -20,7 +19,7 @@ from ragged.ir.walk import mentions, subexpressions
 from ragged.prove import holds
 from ragged.transform.legality import labelled, refuse, require_fixed, require_no_team
 from ragged.transform.locate import Replace
-from ragged.transform.loops.loop_nests import Nest, always_evaluated, find_nest, is_total
+from ragged.transform.loops.loop_nests import Nest, find_nest, is_total
 
 
 def reorder(program: Program, loops: tuple[Var, ...], *, reassociate: bool = False) -> Rewritten:
@@ -81,7 +80,12 @@ def _require_extents(program: Program, nest: Nest, order: tuple[int, ...], what:
             if mentions(extent, (var,)):
                 raise ScheduleError(what, because=f"{text} depends on '{var.name}'")
         guard = _guard_left(program, nest, order, depth)
-        if guard is not None and not is_total(extent, _known(program, nest, order, depth)):
+        if guard is None:
+            continue
+        elements = {
+            part for part in subexpressions(extent) if _is_element(program, nest, order[:place], part)
+        }
+        if not is_total(extent, elements):
             raise ScheduleError(what, because=f"{text} is known where {guard} alone")
 
 
@@ -99,36 +103,19 @@ def _guard_left(program: Program, nest: Nest, order: tuple[int, ...], depth: int
     return None
 
 
-def _known(program: Program, nest: Nest, order: tuple[int, ...], depth: int) -> set[Expr]:
-    """Return what has a value in the extent of the loop at `depth` wherever that is reached in the new order.
-
-    Extents of loops before it look it up, or it is an element of a table.
-    """
-    place = order.index(depth)
-    around = {nest.loops[outer].var: nest.extent(outer) for outer in order[:place]}
-    calls = {part for part in subexpressions(nest.extent(depth)) if isinstance(part, Call)}
-    reached = (
-        outer
-        for outer in range(depth)
-        if all(order.index(around) < place for around in range(outer))
-        and not any(outside <= outer and isinstance(item, If) for outside, item in nest.between)
-    )
-    parts = (part for outer in reached for part in always_evaluated(nest.extent(outer)))
-    looked_up: set[Expr] = {part for part in parts if isinstance(part, Call)}
-    return looked_up.union(call for call in calls if _is_element(program, nest, call, around))
-
-
-def _is_element(program: Program, nest: Nest, call: Call, around: Mapping[Var, Expr]) -> bool:
-    """Return whether a call is of an element of a table where the loops `around` run, with these extents."""
-    own = [loop.var for loop in nest.loops]
+def _is_element(program: Program, nest: Nest, around: tuple[int, ...], expr: Expr) -> bool:
+    """Return whether an expression is an element of a table wherever the nest's loops `around` run."""
+    if not isinstance(expr, Call) or expr.function.body is not None:
+        return False
+    own, extents = [loop.var for loop in nest.loops], {nest.loops[n].var: nest.extent(n) for n in around}
 
     def is_inside(index: Expr, extent: Expr) -> bool:
         if mentions(index, own):
-            return isinstance(index, Ref) and around.get(index.var) == extent
+            return isinstance(index, Ref) and extents.get(index.var) == extent
         return holds(program, nest.site, within(index, ZERO, extent))
 
-    pairs = zip(call.args, call.function.params, strict=True)
-    return call.function.body is None and all(is_inside(arg, param.extent) for arg, param in pairs)
+    pairs = zip(expr.args, expr.function.params, strict=True)
+    return all(is_inside(arg, param.extent) for arg, param in pairs)
 
 
 def _require_order(

@@ -104,6 +104,12 @@ def test_what_is_summed_must_stay_while_the_prefixes_are_computed():
     assert to_text(scan_prefixes(parse(text)).program) == to_text(parse(text))
 
 
+def test_an_unrolled_loop_over_prefixes_stays_unrolled():
+    program = parse(prefixes().replace("j in parallel(N)", "j in unrolled(4)"))
+    new = kernel(to_text(scan_prefixes(program).program))
+    assert "for j in unrolled(4)" in new and "if 0 < j else" in new
+
+
 def test_a_buffer_that_something_else_writes_is_left_as_it_is():
     program = parse(prefixes() + "    for i in parallel(M):\n        y[i, 0]: other = 1.0\n")
     assert to_text(scan_prefixes(program).program) == to_text(program)
