@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragged.api.attach import read_at
 from ragged.api.dims import affine_sizes
 from ragged.api.program import computed, reads, refuse
 from ragged.api.tensors import RaggedTensor, Reduction
-from ragged.ir.expr import Ref, Var
+from ragged.ir.expr import Binary, Expr, Ref, Unary, Var
 from ragged.ir.rewrite import substitute
 from ragged.ir.walk import mentions, variables
 
@@ -33,8 +33,23 @@ class RowGroup:
 
     def inner(self, tensor: RaggedTensor) -> tuple[Var, ...]:
         """Return a tensor's indices of the other dimensions, but for that of rows."""
-        own = (*self.around(tensor), tensor.indices[self.places[tensor][self.row]])
+        own = (*self.around(tensor), self.row_of(tensor))
         return tuple(index for index in tensor.indices if index not in own)
+
+    def row_of(self, tensor: RaggedTensor) -> Var:
+        """Return a tensor's index of the row."""
+        return tensor.indices[self.places[tensor][self.row]]
+
+    def is_apart(self, tensor: RaggedTensor) -> bool:
+        """Return whether no operand of a reduction depends on the row and on all dimensions inside of it.
+
+        So are the operands of `q[t, d] * k[u, d]` and of `abs(q[t, d] - k[u, d])`.
+        """
+        return not any(self.mixes(tensor, operand) for operand in operands(tensor))
+
+    def mixes(self, tensor: RaggedTensor, expr: Expr) -> bool:
+        """Return whether an expression depends on the row of a tensor and on all dimensions inside of it."""
+        return all(mentions(expr, (var,)) for var in (self.row_of(tensor), *self.inner(tensor)))
 
 
 def row_group(
@@ -47,7 +62,8 @@ def row_group(
     """Return the tensors that are computed with the rows of `result`.
 
     They are read at the indices of the reader's own row, and loop over extents that vary, or read such tensors.
-    What is summed up over constant extents alone, as projections of rows, is left to products of all rows.
+    What is summed up over constant extents alone, as projections of rows, is left to products of all rows, unless
+    elements of different rows are next to each other.
 
     Raises:
         ScheduleError: a tensor has rows of other extents, or an extent depends on the row; `what` is the refusal.
@@ -58,18 +74,69 @@ def row_group(
         if tensor in outputs or tensor is result or not readers or not places.keys() >= set(readers):
             continue
         own = _shared(tensor, readers, places)
-        if row in own and (varies(tensor, own) or not isinstance(tensor.body, Reduction)):
+        is_reduction = isinstance(tensor.body, Reduction)
+        along = {p: q for p, q in own.items() if p == row or _is_read_along(tensor, q)}
+        if row in own and (not is_reduction or _is_of_rows(tensor, along, row)):
             places[tensor] = own
-    wanted = {result}
+    outer, wanted = _around(result, row, places), {result}
     for tensor in reversed(places):
-        if varies(tensor, places[tensor]) or not wanted.isdisjoint(reads(tensor)):
+        own = {p: q for p, q in places[tensor].items() if p in (*outer, row)}
+        if _is_of_rows(tensor, own, row) or not wanted.isdisjoint(reads(tensor)):
             wanted.add(tensor)
     kept = {tensor: own for tensor, own in places.items() if tensor in wanted}
-    common = set.intersection(*(set(own) for own in kept.values()))
-    group = RowGroup(result, row, tuple(sorted(common - {row})), kept)
+    group = RowGroup(result, row, _around(result, row, kept), kept)
     for tensor in kept:
         _check(what, group, tensor)
     return group
+
+
+def operands(tensor: RaggedTensor) -> Iterator[Expr]:
+    """Yield the operands of the arithmetic that the terms of a reduction are, those that depend on its axes."""
+    if isinstance(tensor.body, Reduction):
+        axes = [axis.var for axis in tensor.body.axes]
+        yield from (each for each in _operands(tensor.body.body.expr) if mentions(each, axes))
+
+
+def _operands(expr: Expr) -> Iterator[Expr]:
+    match expr:
+        case Binary(lhs=lhs, rhs=rhs):
+            yield from _operands(lhs)
+            yield from _operands(rhs)
+        case Unary(operand=operand):
+            yield from _operands(operand)
+        case _:
+            yield expr
+
+
+def _is_of_rows(tensor: RaggedTensor, places: Mapping[int, int], row: int) -> bool:
+    """Return whether a tensor loops over an extent that varies, or is a reduction with rows in its last dimension."""
+    is_last = isinstance(tensor.body, Reduction) and places[row] == len(tensor.dims) - 1
+    return is_last or varies(tensor, places)
+
+
+def _around(
+    result: RaggedTensor, row: int, places: Mapping[RaggedTensor, Mapping[int, int]]
+) -> tuple[int, ...]:
+    """Return the positions of the dimensions around the rows: those that all tensors have.
+
+    Where these are all dimensions of the result, they are what extents of rows depend on, and those that all operands
+    of reductions depend on.
+    """
+    common = set.intersection(*(set(own) for own in places.values()))
+    if len(common) == len(result.dims):
+        rows = result.dims[row].extent.expr
+        common = {
+            p
+            for p in common
+            if mentions(rows, (result.dims[p].dim.var,))
+            or all(_is_read_along(tensor, own[p]) for tensor, own in places.items())
+        }
+    return tuple(sorted(common - {row}))
+
+
+def _is_read_along(tensor: RaggedTensor, position: int) -> bool:
+    """Return whether all operands of a reduction depend on a dimension; true of what is none."""
+    return all(mentions(operand, (tensor.indices[position],)) for operand in operands(tensor))
 
 
 def varies(tensor: RaggedTensor, places: Mapping[int, int]) -> bool:

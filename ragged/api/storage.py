@@ -18,6 +18,9 @@ from ragged.ir.rewrite import substitute
 from ragged.ir.walk import subexpressions
 from ragged.layout.packed import PackedLayout, packed, temporary
 
+TILE_PARTS = ("_tile", "_lane")
+"""What the names of the dimensions end in that `tile_rows` makes of one."""
+
 
 def padded(extent: Expr, multiple: int) -> Expr:
     """Return an extent rounded up to a multiple."""
@@ -153,7 +156,7 @@ def _grouped(
                     "everywhere nor what is left of tiles",
                 )
             at = FoldedSubstitution(values={var: at, inner: place}).expr(pair[0])
-            var, extent = Var("_".join(each.name(tensor) for each in group)), pair[1]
+            var, extent = Var(_fused_name([each.name(tensor) for each in group])), pair[1]
         own.append((var, extent))
         places[var] = at
     _require_known(tensor, own, groups)
@@ -161,6 +164,12 @@ def _grouped(
     place_of = FoldedSubstitution(values=places).exprs(layout.place)
     variables = tuple(var for var, _ in dims)
     return PackedLayout(variables, layout.shape, place_of, layout.first, layout.last, tuple(own))
+
+
+def _fused_name(names: Sequence[str]) -> str:
+    """Return the name of a fused dimension: that of the rows, where `tile_rows` made tiles and lanes of them."""
+    tile, *lanes = (name.removesuffix(part) for name, part in zip(names, TILE_PARTS, strict=False))
+    return tile if [tile] == lanes and tile not in names else "_".join(names)
 
 
 def _require_known(

@@ -9,11 +9,12 @@ from functools import partial
 from ragged.api.dims import RaggedDim
 from ragged.api.program import is_product
 from ragged.api.row_groups import RowGroup
+from ragged.api.storage import TILE_PARTS
 from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction, TensorDim
-from ragged.api.values import Value, ValueSource, binary
+from ragged.api.values import Value, ValueSource, binary, unary
 from ragged.arith.fold import floordiv, modulo
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Function, Load, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Function, Load, Ref, Unary, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.walk import loads, variables
@@ -62,7 +63,7 @@ class TiledTensors:
 
     def __post_init__(self) -> None:
         self.row = self.group.result.dims[self.group.row]
-        self.tile, self.lane = (_dim(f"{self.row.dim.name}_{part}") for part in ("tile", "lane"))
+        self.tile, self.lane = (_dim(self.row.dim.name + part) for part in TILE_PARTS)
 
     def build(self) -> RaggedTensor:
         """Make the new tensors; return the result, with the lanes of its last tile that are rows."""
@@ -161,13 +162,31 @@ class TiledTensors:
     def _body(self, tensor: RaggedTensor, frame: _NewDims) -> Value | Reduction:
         """Return the body of a tensor in a frame; factors of a sum of products are copied first."""
         made = _mapped(tensor, partial(_rewritten, values=frame.values, reads=self._reads(frame)))
-        if not is_product(tensor.body) or not isinstance(made, Reduction):
+        if not isinstance(made, Reduction) or not isinstance(tensor.body, Reduction):
             return made
-        product = tensor.body.body
-        assert isinstance(product.expr, Binary)
-        sides = (Value(side, product.sources) for side in (product.expr.lhs, product.expr.rhs))
-        a, b = (self._factor(tensor, side, frame) for side in sides)
-        return replace(made, body=binary(BinaryOp.MUL, a, b))
+        if is_product(tensor.body):
+            term = tensor.body.body
+            assert isinstance(term.expr, Binary)
+            sides = (Value(side, term.sources) for side in (term.expr.lhs, term.expr.rhs))
+            return replace(
+                made, body=binary(BinaryOp.MUL, *(self._operand(tensor, each, frame) for each in sides))
+            )
+        is_table = self.group.is_apart(tensor) and self.group.mixes(tensor, tensor.body.body.expr)
+        return replace(made, body=self._operand(tensor, tensor.body.body, frame)) if is_table else made
+
+    def _operand(self, tensor: RaggedTensor, operand: Value, frame: _NewDims) -> Value:
+        """Return an operand in a frame, of what is copied first: parts of it that depend on the row, and others."""
+        if self.group.is_apart(tensor) and self.group.mixes(tensor, operand.expr):
+            match operand.expr:
+                case Binary(op=op, lhs=lhs, rhs=rhs):
+                    sides = (Value(side, operand.sources).trimmed() for side in (lhs, rhs))
+                    return binary(op, *(self._operand(tensor, side, frame) for side in sides))
+                case Unary(op=op, operand=inner):
+                    own = self._operand(tensor, Value(inner, operand.sources), frame)
+                    return unary(op, own)
+                case _:
+                    pass
+        return self._factor(tensor, operand, frame)
 
     def _factor(self, tensor: RaggedTensor, factor: Value, frame: _NewDims) -> Value:
         """Return a factor of a product in a frame: a read of a copy of it, unless it is a tensor's of the group."""
