@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from ragged.arith.fold import floordiv, plus, times
 from ragged.ir.build import all_of, sub
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
-from ragged.ir.rewrite import Rewriter, Rewritten, substitute
+from ragged.ir.rewrite import Rewriter, Rewritten, Substitution, substitute
 from ragged.ir.stmt import Block, For, If, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import conjuncts, loads, mentions
 from ragged.passes.equalities import equated, with_value
@@ -40,11 +40,12 @@ def scatter_sums(program: Program) -> Rewritten:
                     for d_i in serial(min(D - d_o * 16, 16)):
                         y[rows[l], d_o * 16 + d_i] = y[rows[l], d_o * 16 + d_i] + x[l, d_o * 16 + d_i]
 
-    Each element is the sum of the same terms in the same order, without the zeros in between: its bits stay. Terms are
-    added one after another, columns and other dimensions in parallel; without these one worker adds all. The time is
-    that of the terms, where it was that of all pairs of an element and a term. This is the gradient of a look-up in a
-    table, `rows[l]` or `rows[e, l]`. An axis that a condition says the index of is no loop first: in the sum of
-    `x[l, d] if l == row[e] else 0.0` over l one term is left, `x[row[e], d]`.
+    What is stored of an element after its sum, as a narrower number, is stored in loops after all terms. Each element is
+    the sum of the same terms in the same order, without the zeros in between: its bits stay. Terms are added one after
+    another, columns and other dimensions in parallel; without these one worker adds all. The time is that of the terms,
+    where it was that of all pairs of an element and a term. This is the gradient of a look-up in a table, `rows[l]` or
+    `rows[e, l]`. An axis that a condition says the index of is no loop first: in the sum of `x[l, d] if l == row[e]
+    else 0.0` over l one term is left, `x[row[e], d]`.
     """
     rewriter = _Scatter()
     return rewriter.program(program, kinds=(StageKind.KERNEL,))
@@ -60,18 +61,22 @@ class _Scatter(Rewriter):
             nest = fewer
             stmt = nest.stmt()
         found = _selected_sum(nest)
-        return stmt if found is None else block(_started(nest), _added(found))
+        return stmt if found is None else block(_each(nest, nest.start), _added(found), *_finished(nest))
 
 
 @dataclass(frozen=True, slots=True)
 class _SumNest:
-    """A nest of `results`, loops over elements: each starts by `start`, and `update` adds what is selected of terms."""
+    """A nest of `results`, loops over elements: each starts by `start`, and `update` adds what is selected of terms.
+
+    `after` are the stores that follow.
+    """
 
     results: tuple[For, ...]
     start: Store
     terms: tuple[For, ...]
     update: Reduce
     selected: Select
+    after: tuple[Store, ...]
 
     def stmt(self) -> Stmt:
         """Return the nest as a statement."""
@@ -79,13 +84,11 @@ class _SumNest:
         for loop in reversed(self.terms):
             inner = replace(loop, body=inner)
         if self.terms:
-            inner = block(self.start, inner)
+            inner = block(self.start, inner, *self.after)
         else:
             total = Binary(BinaryOp.ADD, self.start.value, self.selected, self.update.at)
-            inner = replace(self.start, value=total)
-        for loop in reversed(self.results):
-            inner = replace(loop, body=inner)
-        return inner
+            inner = block(replace(self.start, value=total), *self.after)
+        return _each(self, inner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +105,26 @@ def _sum_nest(stmt: Stmt) -> _SumNest | None:
     """Return the nest that a statement is; None if it is another."""
     results, inner = _chain(stmt, LoopKind.PARALLEL, LoopKind.SERIAL)
     match inner:
-        case Block(body=(Store(buffer=buffer) as start, For() as loop)):
+        case Block(body=(Store(buffer=buffer) as start, For() as loop, *rest)):
             terms, update = _chain(loop, LoopKind.SERIAL)
+            after = tuple(stmt for stmt in rest if isinstance(stmt, Store))
         case _:
             return None
     own = {each.var: each for each in results}
+    stored = {buffer, *(stmt.buffer for stmt in after)}
     if (
         isinstance(update, Reduce)
+        and len(after) == len(rest)
+        and all(stmt.buffer is not buffer and _is_own(stmt, update) for stmt in after)
         and update.combiner is Combiner.SUM
         and update.buffer is buffer
         and update.indices == start.indices == tuple(map(Ref, own))
         and update.axes == tuple(each.var for each in terms)
-        and isinstance(update.value, Select)
-        and isinstance(update.value.if_false, Const)
-        and update.value.if_false.value == 0
+        and (selected := _selected(update.value)) is not None
         and not any(mentions(each.extent, own) for each in (*results, *terms))
-        and not any(_reads(each, buffer) for each in (update.value, start.value))
+        and not any(_reads(each, one) for each in (update.value, start.value) for one in stored)
     ):
-        return _SumNest(results, start, terms, update, update.value)
+        return _SumNest(results, start, terms, update, selected, after)
     return None
 
 
@@ -165,11 +170,40 @@ def _reads(expr: Expr, buffer: Buffer | None) -> bool:
     return any(buffer is None or part.buffer is buffer for part in loads(expr))
 
 
-def _started(nest: _SumNest) -> Stmt:
-    stmt: Stmt = nest.start
+def _selected(value: Expr) -> Select | None:
+    """Return what is selected of terms, converted where the sum is of another type; None if no 0 stands for others."""
+    match value:
+        case Select(if_false=Const(value=0)):
+            return value
+        case Cast(operand=Select(condition=condition, if_true=term, if_false=Const(value=0)), at=at):
+            zero = Const(0.0 if value.dtype.is_float else 0, value.dtype)
+            return Select(condition, replace(value, operand=term), zero, at)
+        case _:
+            return None
+
+
+def _is_own(stmt: Store, update: Reduce) -> bool:
+    """Return whether a store and what it reads of the sums are the element's own."""
+    sums = (load for load in loads(stmt.value) if load.buffer is update.buffer)
+    return stmt.indices == update.indices and all(load.indices == update.indices for load in sums)
+
+
+def _each(nest: _SumNest, stmt: Stmt) -> Stmt:
+    """Return the loops over elements with a statement in them."""
     for loop in reversed(nest.results):
         stmt = replace(loop, body=stmt)
     return stmt
+
+
+def _finished(nest: _SumNest) -> tuple[Stmt, ...]:
+    """Return the loops over elements with the stores that follow their sums."""
+    if not nest.after:
+        return ()
+    own = {loop.var: Var(loop.var.name) for loop in nest.results}
+    stmt = Substitution(values={old: Ref(var) for old, var in own.items()}).stmt(block(*nest.after))
+    for loop in reversed(nest.results):
+        stmt = replace(loop, var=own[loop.var], body=stmt)
+    return (stmt,)
 
 
 def _added(own: _SelectedSum) -> Stmt:

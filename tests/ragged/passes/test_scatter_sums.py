@@ -93,6 +93,55 @@ def test_other_sums_stay(start, extent, value):
     assert scatter_sums(program).program == program
 
 
+NARROW = """\
+program("p")
+
+N: call()
+E: call()
+rows: payload(int64[N])
+x: payload(int32[N, E])
+total: workspace(int64[E])
+y: output(int32[E])
+
+with kernel:
+    for e in parallel(E):
+        total[e] = 0
+        for n in serial(N):
+            total[e] += int64(x[n, e]) if rows[n] == e else 0
+        {after}
+"""
+
+
+def test_what_is_stored_after_the_sum_follows_all_terms():
+    program = parse(NARROW.format(after="y[e] = int32(total[e]) + int32(e)"))
+    scattered = scatter_sums(program).program
+    verify(scattered)
+    text = str(scattered)
+    assert "== e" not in text and text.index("int32(total[e])") > text.index("total[rows[n]] =")
+    random = np.random.default_rng(2)
+    arrays = {"rows": random.integers(-1, 5, 30), "x": random.integers(-9, 9, (30, 4)).astype(np.int32)}
+    got, want = (interpret(each, {"N": 30, "E": 4}, arrays)["y"] for each in (scattered, program))
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    "after", ["y[e] = int32(total[0])", "y[0] = int32(total[e])", "total[e] = 2 * total[e]"]
+)
+def test_what_is_stored_of_other_elements_stays(after):
+    program = parse(NARROW.format(after=after).replace("parallel(E)", "serial(E)"))
+    assert scatter_sums(program).program == program
+
+
+@pytest.mark.parametrize("of", ["int32", "float32", "bfloat16"])
+def test_counts_of_numbers_that_are_computed_wider_are_added_where_the_index_says(of):
+    text = f"def f(int32(N) i, int K) -> ({of} h) {{ h(k) +=! (i(n) == k ? 1 : 0) where k in 0:K }}"
+    hist = tc.define(text).f
+    loops = hist.compile(threads=2).show("loops")
+    assert "== k" not in loops
+    index = np.random.default_rng(0).integers(0, 6, 200).astype(np.int32)
+    np.testing.assert_array_equal(hist(index, 7).astype(np.int64), np.bincount(index, minlength=7))
+
+
 PLANES = """\
 program("p")
 
