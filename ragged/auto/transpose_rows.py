@@ -8,11 +8,13 @@ from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
+from ragged.arith.fold import floordiv, times
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.program import Program, StageKind
+from ragged.ir.rewrite import Substitution, substitute
 from ragged.ir.sites import sites
-from ragged.ir.stmt import For, Label, LoopKind, Store
+from ragged.ir.stmt import For, Label, Let, LoopKind, Store
 from ragged.ir.walk import loads, mentions
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -46,8 +48,9 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
                 for i_w in vectorized(16):
                     y[d_o * 16 + d_w, i_w] = y_acc[d_w, i_w]
 
-    The last nest is what `transposed_tile` finds. Rows and columns that fill no square have nests as they were; what a
-    primitive refuses is left as it is. Comes before `vectorize_columns`, which leaves such loops alone: what they read
+    The last nest is what `transposed_tile` finds. More columns than squares of half of the first cache have are stored
+    strip by strip: a row of the next strip is elsewhere in memory, and looking its page up costs more than a square.
+    Rows and columns that fill no square have nests as they were; what a primitive refuses is left as it is. Comes before `vectorize_columns`, which leaves such loops alone: what they read
     is not side by side.
     """
     side = machine.lanes(4)
@@ -55,19 +58,24 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
         return
     for outer, inner, store in list(_turned(schedule.program, side)):
         with schedule.attempt():
-            _transpose(schedule, side, outer, inner, store)
+            _transpose(schedule, machine, side, outer, inner, store)
 
 
-def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store: Label) -> None:
+def _transpose(
+    schedule: LoopSchedule, machine: Machine, side: int, outer: Var, inner: Var, store: Label
+) -> None:
     extent = loop_of(schedule.program, inner).extent
-    assert isinstance(extent, Const), "that of a turned loop is"
-    if extent.value % side:
-        whole = schedule.apply(partition_loop, inner, Const(extent.value // side * side)).loops[inner][0]
+    if not isinstance(extent, Const) or extent.value % side:
+        squares = times(floordiv(extent, side), Const(side))
+        whole = schedule.apply(partition_loop, inner, squares).loops[inner][0]
         outer = schedule.apply(fission, outer, whole).loops[outer][0]
         inner = whole
     far, row = schedule.apply(split, outer, side, Tail.PEEL).loops[outer][:2]
     blocks, column = schedule.apply(split, inner, side).loops[inner][:2]
-    schedule.apply(reorder, (far, blocks, row, column))
+    strips, rows = [], _rows_of_strip(machine, side)
+    if not isinstance(extent, Const) or extent.value > rows:
+        *strips, blocks = schedule.apply(split, blocks, rows // side, Tail.SHORT).loops[blocks]
+    schedule.apply(reorder, (*strips, far, blocks, row, column))
     stored = schedule.apply(cache_write, store, blocks)
     written = stored.loops[column][-1]
     held = loop_of(schedule.program, column).body
@@ -77,6 +85,11 @@ def _transpose(schedule: LoopSchedule, side: int, outer: Var, inner: Var, store:
     schedule.apply(unroll, column)
     schedule.apply(vectorize, row)
     schedule.apply(vectorize, written)
+
+
+def _rows_of_strip(machine: Machine, side: int) -> int:
+    """Return how many rows, of which a square has its part, fill half of the first cache."""
+    return machine.l1_bytes // 2 // (4 * side) // side * side
 
 
 def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
@@ -91,12 +104,16 @@ def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
 
 def turned_loop(outer: For) -> For | None:
     """Return a loop in `outer` that stores numbers side by side, which are read side by side along `outer`; or None."""
-    match outer:
-        case For(
-            kind=LoopKind.SERIAL,
-            body=For(kind=LoopKind.SERIAL, extent=Const(), body=Store() as store) as inner,
-        ) if store.buffer.dtype is DType.FLOAT32 and _is_turned(store, outer.var, inner.var):
-            return inner
+    lets, body = dict[Var, Expr](), outer.body
+    while isinstance(body, Let):
+        lets[body.var] = substitute(body.value, lets)
+        body = body.body
+    match body:
+        case For(kind=LoopKind.SERIAL, body=Store() as store) if outer.kind is LoopKind.SERIAL:
+            read = Substitution(values=lets).stmt(store)
+            assert isinstance(read, Store)
+            is_found = store.buffer.dtype is DType.FLOAT32 and _is_turned(read, outer.var, body.var)
+            return body if is_found else None
         case _:
             return None
 

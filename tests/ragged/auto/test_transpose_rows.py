@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from ragged import tc
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -64,3 +65,40 @@ def test_what_is_left_as_it_is(value, width, columns):
     done = scheduled(value, width, columns).program
     assert not transposes(to_text(done))
     check_both(done, count=3, x=np.random.default_rng(1).standard_normal((3, width), np.float32))
+
+
+ANY_SIZES = """\
+program("turned")
+
+workers: call()
+A: call()
+B: call()
+x: payload(float32[A, B])
+y: output(float32[B, A])
+
+with kernel:
+    for w in serial(workers):
+        first = w * B // workers
+        for b_s in serial((w + 1) * B // workers - first):
+            b = first + b_s
+            for a in serial(A):
+                y[b, a] = 2.0 * x[a, b] + 1.0
+"""
+
+
+def test_sizes_of_a_call_and_shares_of_workers_have_squares_in_strips():
+    done = DefaultSchedule(this_machine())(parse(ANY_SIZES)).program
+    assert transposes(to_text(done)) and "for a_o_o in serial(" in to_text(done)
+    for rows, columns, workers in ((0, 5, 1), (15, 40, 2), (16, 16, 1), (70, 33, 3), (17, 1000, 2)):
+        x = np.random.default_rng(0).standard_normal((columns, rows), np.float32)
+        got = check_both(done, A=columns, B=rows, workers=workers, x=x)["y"]
+        np.testing.assert_array_equal(got, np.float32(2) * x.T + np.float32(1))
+
+
+def test_a_transpose_has_squares_for_any_number_of_threads():
+    transpose = tc.define("def t(float(A,B) x) -> (y) { y(b,a) = x(a,b) }").t
+    x = np.random.default_rng(0).standard_normal((50, 70), np.float32)
+    for threads in (1, 2):
+        compiled = transpose.compile(threads=threads)
+        assert transposes(compiled.show("loops"))
+        np.testing.assert_array_equal(compiled(x), x.T)
