@@ -56,6 +56,12 @@ def data():
             "max(y[i, j - 1] if 0 < j else -inf, x[i, j])",
         ),
         ({"update": "+= x[i, k] * z[i, k]"}, "fma(x[i, j], z[i, j], y[i, j - 1] if 0 < j else 0.0)"),
+        ({"extent": "j"}, "y[i, j - 1] + x[i, j - 1] if 0 < j else 0.0"),
+        ({"extent": "j - 2", "init": "x[i, 0]"}, "y[i, j - 1] + x[i, j - 3] if 2 < j else x[i, 0]"),
+        (
+            {"extent": "j", "update": "+= x[i, k] * z[i, k]"},
+            "fma(x[i, j - 1], z[i, j - 1], y[i, j - 1]) if 0 < j else 0.0",
+        ),
     ],
 )
 def test_each_is_computed_from_the_one_before(changed, value):
@@ -76,7 +82,6 @@ def test_each_is_computed_from_the_one_before(changed, value):
     "changed",
     [
         {"extent": "j + 2"},
-        {"extent": "j"},
         {"extent": "N - j"},
         {"extent": "i + j + 1"},
         {"update": "+= x[i, k] * z[i, j]"},  # what is summed is another for each prefix
@@ -89,6 +94,29 @@ def test_what_is_no_sum_of_prefixes_is_left_as_it_is(changed):
     if "z[i, j] =" in text:
         text = text.replace("z: payload", "z: workspace")
     program = parse(text)
+    assert to_text(scan_prefixes(program).program) == to_text(program)
+
+
+INNER = PROGRAM.replace(
+    "                y[i, j] {update}",
+    "                for d in serial({inner}):\n                    y[i, j] {update}",
+)
+
+
+@pytest.mark.parametrize("inner", ["3", "N", "min(k + 1, N)"])
+def test_elements_of_a_prefix_may_be_reduced_themselves(inner):
+    program = parse(INNER.format(**{**SUM, "update": "+= x[i, k] * z[i, d]"}, inner=inner))
+    new = scan_prefixes(program).program
+    assert "y[i, j] = y[i, j - 1] if 0 < j else 0.0" in to_text(new) and "for k in" not in to_text(new)
+    for sizes, arrays in data():
+        if sizes["N"] in (3, 7):
+            want = interpret(program, sizes, arrays)["y"]
+            assert np.array_equal(interpret(new, sizes, arrays)["y"], want)
+
+
+@pytest.mark.parametrize("changed", [{"inner": "j + 1"}, {"extent": "j", "inner": "N"}])
+def test_where_elements_depend_on_the_prefix_or_none_may_be_there_loops_stay(changed):
+    program = parse(INNER.format(**{**SUM, "update": "+= x[i, k] * z[i, d]", **changed}))
     assert to_text(scan_prefixes(program).program) == to_text(program)
 
 
