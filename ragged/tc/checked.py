@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragged.errors import Location
@@ -48,6 +48,17 @@ class IndexRange:
             return False
         parts = (part for bound in (self.lower, self.upper) for part in subexpressions(bound))
         return not any(isinstance(part, ir.Call) for part in parts)
+
+
+def ranges_at(indices: Sequence[ir.Var], domain: Sequence[IndexRange]) -> dict[ir.Var, IndexRange]:
+    """Return the ranges of indices along the dimensions of a tensor."""
+    along = tuple(map(ir.Ref, indices))
+    return {var: own.at(along) for var, own in zip(indices, domain, strict=True)}
+
+
+def domain_over(indices: Sequence[ir.Var], ranges: Mapping[ir.Var, IndexRange]) -> tuple[IndexRange, ...]:
+    """Return the ranges of the dimensions of a tensor that is written at indices with these ranges."""
+    return tuple(ranges[var].over(indices) for var in indices)
 
 
 @dataclass(eq=False, slots=True)

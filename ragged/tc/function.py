@@ -193,15 +193,15 @@ class TcFunction(TcCallable):
             saved: names of outputs that calls give, rather than having them computed again.
 
         Raises:
-            TcError: a name is none of a parameter or an output of floats, or an output is read before it is written
-                ("check").
+            TcError: a name is none of a parameter or an output of floats, an output is read before it is written, has
+                extents that no declaration can state, or is a minimum or maximum over several indices with extents
+                that vary ("check").
 
         Example::
 
             lib = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }")
             found = lib.conv.gradient()(x, w, d_y)  # found["d_x"], found["d_w"]
         """
-        require_fixed(self._function, "gradient")
         options = self._options
         free = [name for name in self._function.parameters if name not in options.parameters]
         definition = gradient_of(self._function, free, wrt, saved)

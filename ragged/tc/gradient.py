@@ -18,7 +18,15 @@ from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Load, Ref, Select,
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.walk import loads, reads_memory, variables
 from ragged.tc import tree as tc
-from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.checked import (
+    CheckedFunction,
+    CheckedStatement,
+    IndexRange,
+    TensorVersion,
+    domain_over,
+    ranges_at,
+)
+from ragged.tc.errors import TcError
 from ragged.tc.gradient_arguments import chosen_parameters
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.named_calls import name_calls
@@ -104,7 +112,7 @@ class _Reverse:
         if own.given is not None and not own.parts and not result:
             return own.given
         assert version.domain is not None, "all domains are known"
-        ranges = dict(zip(own.element, version.domain, strict=True))
+        ranges = ranges_at(own.element, version.domain)
         dtype = computed(version.type)
         whole = None if own.given is None else self.given(own.given, version, own.element)
         for value, summed in own.parts:
@@ -229,9 +237,18 @@ class _Reverse:
                 f"values_{statement.target.name}",
                 {v: statement.ranges[v] for v in statement.all_indices},
             )
-            buffer = self.writer.tensor(name, statement.target.type, tuple(ranges.values()))
+            domain = domain_over(statement.all_indices, statement.ranges)
+            buffer = self.writer.tensor(name, statement.target.type, domain)
             self.writer.before[statement] = BufferStatement(buffer, statement.all_indices, "=", value, ranges)
             value = self.writer.bodies[statement] = Load(buffer, tuple(map(Ref, statement.all_indices)))
+        if any(not statement.ranges[var].is_fixed(statement.all_indices) for var in statement.reduced[1:]):
+            raise TcError(
+                "check",
+                f"the gradient of '{statement.target.name}' is not defined: extents of its reduction vary",
+                at=statement.source.at,
+                because="the first of several equal elements is found by the number of its iteration",
+                fix="one index for each minimum or maximum, in a statement of its own",
+            )
         place: Expr = Const(0)
         for var in statement.reduced:
             own = statement.ranges[var]
@@ -244,7 +261,7 @@ class _Reverse:
 
     def helper(self, statement: CheckedStatement, what: str, operator: str, value: Expr, type_: str) -> Expr:
         """Write a reduction over the iterations of a statement; return its element at the target's indices."""
-        domain = tuple(statement.ranges[var] for var in statement.indices)
+        domain = domain_over(statement.indices, statement.ranges)
         buffer = self.writer.tensor(f"{what}_{statement.target.name}", type_, domain)
         ranges = {var: statement.ranges[var] for var in statement.all_indices}
         self.writer.backward.append(BufferStatement(buffer, statement.indices, operator, value, ranges))

@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
-from ragged.ir.expr import Buffer, Cast, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Buffer, Call, Cast, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.sites import evaluated
 from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
-from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
+from ragged.tc.checked import AXES, CheckedFunction, CheckedStatement, IndexRange, TensorVersion, ranges_at
 from ragged.tc.lower import stored
 from ragged.tc.ranges import extent_of
+from ragged.tc.errors import TcError
 from ragged.tc.size_text import NOWHERE, tree_of
 from ragged.tc.types import computed
 
@@ -92,8 +93,20 @@ class DefinitionWriter:
         return name
 
     def _declared(self, name: str, version: TensorVersion) -> tc.Declaration:
-        dims = tuple(tree_of(extent_of(own)) for own in version.domain or ())
-        return tc.Declaration(name, _TYPES.get(version.type, version.type), dims, NOWHERE)
+        extents: list[Expr] = []
+        for own in version.domain or ():
+            if not _is_declared(own.upper, extents):
+                raise TcError(
+                    "check",
+                    f"the gradient by '{version.name}' is not defined: the extent of dimension {len(extents)} varies",
+                    at=version.at,
+                    because="extents of a parameter are of sizes, and of lengths along the dimensions before it",
+                    fix="sum it up to an output of such extents",
+                )
+            extents.append(extent_of(own.at(extents)))
+        return tc.Declaration(
+            name, _TYPES.get(version.type, version.type), tuple(map(tree_of, extents)), NOWHERE
+        )
 
     # --- the definition ------------------------------------------------------------------------------------
 
@@ -141,7 +154,7 @@ class DefinitionWriter:
         summed = replace(buffer, dtype=computed(type_))
         self.names[summed], self.domains[summed] = self.names[buffer], domain
         value = Cast(stored(version.type), Load(summed, tuple(map(Ref, indices))))
-        return BufferStatement(made, indices, "=", value, dict(zip(indices, domain, strict=True)))
+        return BufferStatement(made, indices, "=", value, ranges_at(indices, domain))
 
     # --- what is computed again ----------------------------------------------------------------------------
 
@@ -191,7 +204,7 @@ class DefinitionWriter:
                 yield self.before[statement]
             if start is not None and not alone:
                 at = tuple(map(Ref, statement.indices))
-                ranges = dict(zip(statement.indices, target.domain, strict=True))
+                ranges = ranges_at(statement.indices, target.domain)
                 yield BufferStatement(target.buffer, statement.indices, "=", Load(start.buffer, at), ranges)
             ranges = {var: statement.ranges[var] for var in statement.all_indices}
             yield BufferStatement(target.buffer, statement.indices, statement.source.operator, value, ranges)
@@ -204,7 +217,7 @@ class DefinitionWriter:
             names[var] = _unused(var.name, used)
             used.add(names[var])
         clauses = tuple(
-            tc.RangeClause(names[var], tree_of(own.lower), tree_of(own.upper), NOWHERE)
+            tc.RangeClause(names[var], tree_of(own.lower, names), tree_of(own.upper, names), NOWHERE)
             for var, own in line.ranges.items()
             if not self._is_inferred(line, var, own)
         )
@@ -224,7 +237,7 @@ class DefinitionWriter:
             for position, index in enumerate(part.indices if isinstance(part, Load) else ()):
                 if var in variables(index):
                     assert isinstance(part, Load)
-                    if index != Ref(var) or self.domains[part.buffer][position] != own:
+                    if index != Ref(var) or self.domains[part.buffer][position].at(part.indices) != own:
                         return False
                     found = found or not conditions
         return found
@@ -235,6 +248,17 @@ def _start(statement: CheckedStatement) -> TensorVersion | None:
     if statement.previous is not None:
         return statement.previous
     return statement.earlier if statement.partial else None
+
+
+def _is_declared(extent: Expr, before: Sequence[Expr]) -> bool:
+    """Return whether a declaration can state an extent after those `before`, which its lengths are named by."""
+    parts = list(subexpressions(extent))
+    named = {each: AXES[position] for position, each in enumerate(before)}  # the last of equal ones
+    arguments = [each for part in parts if isinstance(part, Call) for each in part.args]
+    along = [part for part in parts if isinstance(part, Ref) and part.var in AXES]
+    return sorted(map(id, along)) == sorted(map(id, arguments)) and {each.var for each in along} <= {
+        *named.values()
+    }
 
 
 def _unused(wanted: str, taken: Collection[str]) -> str:

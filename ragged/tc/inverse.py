@@ -56,7 +56,11 @@ class AccessInverse:
     @property
     def summed(self) -> dict[Var, IndexRange]:
         """The indices that take all values of their ranges, with these."""
-        return {var: own for var, own in self.ranges.items() if var not in self.values}
+        return {
+            var: IndexRange(self.at(own.lower), self.at(own.upper))
+            for var, own in self.ranges.items()
+            if var not in self.values
+        }
 
     def at(self, expr: Expr) -> Expr:
         """Return an expression over the indices of an iteration in those of the element and the summed ones."""
@@ -81,6 +85,12 @@ class AccessInverse:
             term
             for term in form.terms
             if isinstance(term, Ref) and term.var in self.summed and term not in inside
+        ]
+        ranges = [self.ranges[term.var] for term in free]
+        free = [
+            each
+            for each in free
+            if not any(mentions(bound, (each.var,)) for own in ranges for bound in (own.lower, own.upper))
         ]
         free.sort(key=lambda term: (term.var not in self.left, abs(form.terms[term])))
         if not free or any(isinstance(part, Load) for part in inside):

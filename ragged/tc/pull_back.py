@@ -13,7 +13,7 @@ from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.walk import conjuncts, reads_memory, variables
-from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
+from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, ranges_at
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.inverse import AccessInverse
 from ragged.tc.partials import where
@@ -43,7 +43,7 @@ class PullBack:
         assert domain is not None, "all domains are known"
         ranges = {var: self.statement.ranges[var] for var in self.statement.all_indices}
         self.inverse = AccessInverse(self.load, self.element, ranges, self.statement.indices)
-        self.known = dict(zip(self.element, domain, strict=True)) | self.inverse.summed
+        self.known = ranges_at(self.element, domain) | self.inverse.summed
 
     def part(self) -> tuple[Expr, dict[Var, IndexRange]]:
         """Return the value to add up, 0 where its conditions do not hold, and the indices to sum over."""
@@ -78,6 +78,9 @@ class PullBack:
         """Return the ranges of a copy of the seed with zeros; None if other reads depend on the conditions as well."""
         alone = [_Replaced(self.seed, Const(0.0, self.seed.dtype)).expr(value) for value in values]
         if not (opened and self.inverse.summed and isinstance(self.seed, Load)):
+            return None
+        indices = self.statement.indices
+        if not all(self.statement.ranges[var].is_fixed(indices) for var in indices):
             return None
         if any(
             variables(each) & opened for each in alone
@@ -115,7 +118,7 @@ def _bounds(expr: Expr, known: Mapping[Var, IndexRange]) -> IndexRange | None:
     lower = upper = AffineForm(constant=form.constant)
     for term, factor in form.terms.items():
         own = known.get(term.var) if isinstance(term, Ref) else None
-        if own is None and variables(term) & known.keys():
+        if variables(*((own.lower, own.upper) if own else (term,))) & known.keys():
             return None
         ends = (
             (affine(own.lower), affine(own.upper).plus(AffineForm(constant=-1)))
