@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.dependence import Copies, earlier, find_conflict
+from ragged.analysis.first_iterations import meet_in_first_iterations
 from ragged.analysis.parallel_regions import ParallelRegion
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
@@ -157,15 +158,13 @@ class _Walk:
             carrier = pending.carrier
             return (*other_worker, *(() if carrier is None else (earlier(first, second, carrier),)))
 
-        conflict = find_conflict(
-            self.program,
-            pending.region.inside,
-            region.inside,
-            pending.common,
-            relation,
-            about=lambda buffer: buffer not in self.replicated,
-        )
-        return conflict is not None
+        def about(buffer: Buffer) -> bool:
+            return buffer not in self.replicated
+
+        inside = pending.region.inside, region.inside
+        if not same and pending.carrier is None and meet_in_first_iterations(*inside, pending.common, about):
+            return True
+        return find_conflict(self.program, *inside, pending.common, relation, about=about) is not None
 
 
 def _union(a: tuple[_Pending, ...], b: tuple[_Pending, ...]) -> tuple[_Pending, ...]:

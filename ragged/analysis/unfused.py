@@ -40,6 +40,16 @@ def unfused(loop: For) -> For | None:
             return None
 
 
+def unfused_loops(loop: For) -> tuple[For, ...]:
+    """Return the loops inside each other that `fuse` made a loop of, outermost first; the loop itself if none."""
+    nest = unfused(loop)
+    if nest is None:
+        return (loop,)
+    assert isinstance(nest.body, For), "a nest of two loops"
+    inner = unfused_loops(nest.body)
+    return (replace(nest, body=inner[0]), *inner)
+
+
 def _quotient(product: Expr, factor: Expr) -> Expr | None:
     """Return what a factor is multiplied by in a product, or None if it is none of it."""
     if isinstance(product, Binary) and product.op is BinaryOp.MUL and factor in (product.lhs, product.rhs):

@@ -12,9 +12,9 @@ from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import AXES, CheckedFunction, CheckedStatement, IndexRange, TensorVersion, ranges_at
+from ragged.tc.errors import TcError
 from ragged.tc.lower import stored
 from ragged.tc.ranges import extent_of
-from ragged.tc.errors import TcError
 from ragged.tc.size_text import NOWHERE, tree_of
 from ragged.tc.types import computed
 

@@ -10,8 +10,9 @@ from ragged.analysis.barrier_placement import BarrierPlacement, place_barriers
 from ragged.analysis.blocks import divided_into_blocks
 from ragged.analysis.dependence import Copies, find_conflict
 from ragged.analysis.parallel_regions import ParallelRegion, outermost_parallel, region_at
+from ragged.analysis.ragged_blocks import ragged_blocks
 from ragged.analysis.replicated_loops import ReplicatedLoops
-from ragged.analysis.unfused import unfused
+from ragged.analysis.unfused import unfused_loops
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Expr, Var
 from ragged.ir.ops import BinaryOp
@@ -70,12 +71,10 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
     Raises:
         ScheduleError: that is not proven.
     """
-    nest = unfused(region.loop)
-    if (
-        nest is not None
-    ):  # two questions about two variables, instead of one about their quotient and remainder
-        apart = Replace(loop=region.loop.var, change=lambda found, owner: nest).program(program).program
-        for loop in (nest, nest.body):
+    loops = unfused_loops(region.loop)
+    if len(loops) > 1:  # a question about each variable, instead of one about their quotients and remainders
+        apart = Replace(loop=region.loop.var, change=lambda found, owner: loops[0]).program(program).program
+        for loop in loops:
             site = next(each for each in sites(apart) if each.stmt is loop)
             check_independent(primitive, apart, region_at(site))
         return
@@ -87,6 +86,7 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
     # A failed check ends the program, in whatever order iterations run.
     inside = [site for site in region.inside if not isinstance(site.stmt, Check)]
     blocks = divided_into_blocks(inside, var)
+    blocks |= set(ragged_blocks(program, inside, var, region.depth, blocks))
     conflict = find_conflict(
         program, inside, inside, region.depth, distinct, about=lambda buffer: buffer not in blocks
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragged.analysis.unfused import unfused
+from ragged.analysis.unfused import unfused, unfused_loops
 from ragged.ir.expr import Const
 from ragged.ir.parser import parse
 from ragged.ir.printer import expr_text
@@ -71,3 +71,6 @@ with kernel:
     assert expr_text(program.kernel.extent) == "max(N, 1) * 9"
     nest = unfused(program.kernel)
     assert nest.extent == Const(3) and unfused(nest.body).extent == Const(3)
+    loops = unfused_loops(program.kernel)
+    assert [each.var.name for each in loops] == ["p", "q", "n"]
+    assert [each.body for each in loops[:2]] == list(loops[1:])

@@ -1,0 +1,99 @@
+"""Buffers that the iterations of a loop divide into blocks from one begin to the next: the rows of a ragged array."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from ragged.analysis.dependence import storage
+from ragged.arith.affine import AffineForm, affine
+from ragged.arith.fold import ZERO
+from ragged.ir.build import add, within
+from ragged.ir.expr import Binary, Buffer, Call, Expr, Ref, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import Program
+from ragged.ir.rewrite import substitute
+from ragged.ir.sites import ElementAccess, Site, path_to, regions_of
+from ragged.ir.walk import subexpressions
+from ragged.prove import Proof, prover_of
+
+_FEW = 2
+"""Statements that take no more questions in pairs than one by one."""
+
+
+def ragged_blocks(
+    program: Program, inside: Iterable[Site], var: Var, depth: int, known: Collection[Buffer]
+) -> Iterator[Buffer]:
+    """Yield buffers of which each iteration of the loop over `var` touches elements from its begin up to the next one.
+
+    `inside` are the statements in the loop, which is inside `depth` others; of the `known` buffers that need not be
+    asked, nor of those that are read alone or by few statements. Begins are a function of the iteration, as
+    `n_begin` in `y[n_begin(b) + t, d]`: each access is proven to be in its block, where pairs of them would be as many
+    questions as the square of their number, and later blocks are proven to begin where earlier ones have ended.
+    """
+    sites = tuple(inside)
+    found: dict[Buffer, dict[tuple[Expr, ...], tuple[Site, ElementAccess]]] = {}
+    written: set[Buffer] = set()
+    for site, touched in zip(sites, regions_of(sites), strict=True):
+        written.update(access.buffer for access in touched.writes)
+        for access in (*touched.reads, *touched.writes):
+            found.setdefault(access.buffer, {})[access.indices] = site, access
+    owners = [storage(buffer) for buffer in found]
+    for buffer, accesses in found.items():
+        if (
+            buffer in known
+            or buffer not in written
+            or owners.count(storage(buffer)) > 1
+            or len(accesses) <= _FEW
+        ):
+            continue
+        touches = tuple(accesses.values())
+        if any(_are_blocks(program, touches, var, depth, *each) for each in _begins(accesses, var)):
+            yield buffer
+
+
+def _begins(accesses: Iterable[tuple[Expr, ...]], var: Var) -> Iterator[tuple[int, Call]]:
+    """Yield each dimension in which the first access has a call of the loop's number, with the call."""
+    for place, index in enumerate(next(iter(accesses))):
+        for term, factor in affine(index).terms.items():
+            if factor == 1 and isinstance(term, Call) and Ref(var) in term.args:
+                yield place, term
+
+
+def _are_blocks(
+    program: Program,
+    accesses: Sequence[tuple[Site, ElementAccess]],
+    var: Var,
+    depth: int,
+    place: int,
+    begin: Call,
+) -> bool:
+    """Return whether all accesses are proven to be in blocks from one begin to the next, one after another."""
+    prover = prover_of(program)
+    around = path_to(accesses[0][0]).ranges[: depth + 1]
+    outer = {own for own, _ in around[:depth]}
+    mentioned = {part.var for part in subexpressions(begin) if isinstance(part, Ref)}
+    if not mentioned <= {*outer, var}:
+        return False
+    after = substitute(begin, {var: add(Ref(var), 1)})
+    own, later = Var(var.name), Var(f"{var.name}'")
+    extent = around[depth][1]
+    follows = Binary(
+        BinaryOp.OR,
+        Binary(BinaryOp.LE, Ref(later), Ref(own)),
+        Binary(BinaryOp.LE, substitute(after, {var: Ref(own)}), substitute(begin, {var: Ref(later)})),
+    )
+    loops = (*around[:depth], (own, extent), (later, extent))
+    if not isinstance(prover.prove(follows, loops=loops), Proof):
+        return False
+    for site, access in accesses:
+        form = affine(access.indices[place])
+        if form.terms.get(begin) != 1:
+            return False
+        rest = form.plus(AffineForm({begin: 1}), -1).expr
+        size = Binary(BinaryOp.SUB, after, begin)
+        goal = within(rest, ZERO, size)
+        if not isinstance(
+            prover.prove(goal, loops=path_to(site).ranges, conditions=access.conditions), Proof
+        ):
+            return False
+    return True
