@@ -186,13 +186,6 @@ class ChildVar(Handle):
 Node: TypeAlias = NodeVar | ChildAt | ChildVar
 
 
-def owner(node: Node) -> NodeVar:
-    """Return the variable of which `node` is the node, a child or a further descendant."""
-    while not isinstance(node, NodeVar):
-        node = node.node
-    return node
-
-
 def python_branch(text: str) -> ModelError:
     """Return the error for an expression used as a Python truth value (P.1)."""
     return ModelError(

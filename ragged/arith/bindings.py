@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ragged.arith.affine import AffineForm, affine, at_most
-from ragged.ir.expr import Const, Expr, Ref, Role, Var
+from ragged.ir.expr import Expr, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Substitution
 from ragged.ir.stmt import For, Let
@@ -81,11 +81,6 @@ class _WhenAsked(Mapping[Var, _Value]):
 def is_fixed(expr: Expr) -> bool:
     """Return whether no statement of the kernel changes what `expr` is where its variables stay the same."""
     return all(part.buffer.role in _FIXED for part in loads(expr))
-
-
-def number(expr: Expr) -> int | None:
-    """Return the value of a constant, None for any other expression."""
-    return int(expr.value) if isinstance(expr, Const) else None
 
 
 class _ExpandBindings(Substitution):

@@ -13,7 +13,7 @@ from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.ir.expr import Const, Expr, Load, Var
-from ragged.ir.stmt import For, Label
+from ragged.ir.stmt import For
 from ragged.ir.walk import mentions
 from ragged.machine import Machine
 from ragged.passes.drop_unread import drop_unread
@@ -33,7 +33,6 @@ class LaneProduct:
     does not depend on; None if that is the same for all lanes. `outer` are the other loops, outermost first.
     """
 
-    update: Label
     outer: tuple[For, ...]
     rows: For
     columns: For | None
@@ -126,7 +125,7 @@ def lane_product(found: ReductionNest) -> LaneProduct | None:
         return None
     tiled = (rows[-1], columns[-1] if len(moving) == 2 else None)
     outer = tuple(loop for loop in loops if loop not in tiled)
-    return LaneProduct(found.update.label, outer, *tiled, lanes, not found.around)
+    return LaneProduct(outer, *tiled, lanes, not found.around)
 
 
 def _along(factor: Expr, lanes: Var) -> bool | None:

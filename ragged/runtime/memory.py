@@ -16,23 +16,23 @@ ALIGN = 64
 """A cache line, and the widest vector of today's CPUs."""
 
 
-def aligned_empty(shape: Sequence[int], dtype: DTypeLike, align: int = ALIGN) -> Array:
-    """Return an uninitialised C-contiguous array that starts at a multiple of `align` bytes and owns its memory."""
+def aligned_empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
+    """Return an uninitialised C-contiguous array that starts at a multiple of `ALIGN` bytes and owns its memory."""
     element = np.dtype(dtype)
-    raw = np.empty(prod(shape) * element.itemsize + align, np.uint8)
-    return np.ndarray(shape, element, raw, -raw_address(raw) % align)
+    raw = np.empty(prod(shape) * element.itemsize + ALIGN, np.uint8)
+    return np.ndarray(shape, element, raw, -raw_address(raw) % ALIGN)
 
 
-def as_aligned(array: Array, align: int = ALIGN) -> Array:
-    """Return `array` itself if it is C-contiguous and begins at a multiple of `align` bytes, else a copy that is."""
-    if array.flags.c_contiguous and raw_address(array) % align == 0:
+def as_aligned(array: Array) -> Array:
+    """Return `array` itself if it is C-contiguous and begins at a multiple of `ALIGN` bytes, else a copy that is."""
+    if array.flags.c_contiguous and raw_address(array) % ALIGN == 0:
         return array
-    return aligned_copy(array, align)
+    return aligned_copy(array)
 
 
-def aligned_copy(array: Array, align: int = ALIGN) -> Array:
-    """Return a C-contiguous copy of `array` that begins at a multiple of `align` bytes and owns its memory."""
-    copy = aligned_empty(array.shape, array.dtype, align)
+def aligned_copy(array: Array) -> Array:
+    """Return a C-contiguous copy of `array` that begins at a multiple of `ALIGN` bytes and owns its memory."""
+    copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 

@@ -27,11 +27,6 @@ def builtin(name: str) -> Builtin | None:
     return _BUILTINS.get(name) or _BUILTINS.get(name[:-1] if name.endswith("f") else name)
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all functions, sorted."""
-    return tuple(sorted(_BUILTINS))
-
-
 def _number(x: Expr, value: float) -> Expr:
     return ir.Const(value, x.dtype)
 

@@ -59,7 +59,6 @@ def gradient_of(
 class _Adjoint:
     """The adjoint of a version: a sum of parts, each summed over indices of its own, at the indices `element`."""
 
-    version: TensorVersion
     element: tuple[Var, ...]
     parts: list[tuple[Expr, dict[Var, IndexRange]]] = field(default_factory=list)
     given: Buffer | None = None
@@ -103,7 +102,7 @@ class _Reverse:
         if version not in self.adjoints:
             own = next((each for each in self.function.statements if each.target is version), None)
             chosen = [var.name for var in own.indices] if own is not None else names or _names(version)
-            self.adjoints[version] = _Adjoint(version, tuple(map(Var, chosen)))
+            self.adjoints[version] = _Adjoint(tuple(map(Var, chosen)))
         return self.adjoints[version]
 
     def finished(self, version: TensorVersion, name: str, *, result: bool = False) -> Buffer:

@@ -167,7 +167,7 @@ class _NodeBuilder:
             case "members", (index, members):
                 return tc.MembersClause(self.name(index).id, self.access(members), self.at(index))
             case "let", (name, _, value):
-                return tc.LetClause(self.name(name).id, self.expression(value), self.at(name))
+                return tc.LetClause(self.name(name).id, self.expression(value))
             case _, (access,):
                 return tc.ExistsClause(self.access(access), self.at(node))
             case _:

@@ -99,7 +99,6 @@ class LetClause:
 
     name: str
     value: TcExpression
-    at: Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def distribute_over_blocks(program: Program, blocks: int) -> Rewritten:
     """
     if blocks < 1:
         raise ScheduleError(f"{_REFUSAL}: {blocks} blocks", fix="a number from 1 up")
-    kernel = Shareable.of(program, "distribute_over_blocks", _REFUSAL, same_extent=True)
+    kernel = Shareable.of(program, "distribute_over_blocks", _REFUSAL)
     share = _ShareOverBlocks(loops=kernel.loops, barriers=kernel.barriers, block=Var("w"), blocks=blocks)
     return share.finish(program, share.by_team(program, kernel.kernel, share.block, Const(blocks)))
 

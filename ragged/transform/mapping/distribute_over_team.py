@@ -67,7 +67,6 @@ def distribute_over_team(
         program,
         "distribute_over_team",
         _REFUSAL,
-        same_extent=True,
         interchanged=min_rows is not None,
         replicated=replicated,
     )

@@ -131,13 +131,12 @@ class Shareable:
         primitive: str,
         refusal: str,
         *,
-        same_extent: bool = False,
         interchanged: bool = False,
         replicated: Iterable[Var] = (),
     ) -> Shareable:
         """Return the kernel of a program as `primitive` may distribute it.
 
-        `same_extent` and `interchanged` are as in `place_barriers`; every worker runs the loops in `replicated`.
+        `interchanged` is as in `place_barriers`; every worker runs the loops in `replicated`.
 
         Raises:
             ScheduleError: as `check_undistributed`, `check_effects`, `check_independent` and `ReplicatedLoops.of` do.
@@ -154,7 +153,7 @@ class Shareable:
             program,
             Site(kernel, kernel.body),
             regions,
-            same_extent=same_extent,
+            same_extent=True,
             interchanged=interchanged,
             replicated=copies.buffers,
         )
