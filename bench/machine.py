@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -39,6 +40,13 @@ def about(packages: Iterable[str] = ()) -> dict[str, object]:
             **{name: _version(name) for name in sorted({"numpy", *packages})},
         },
     }
+
+
+def document_of(schema: int, result: Mapping[str, object], packages: Iterable[str]) -> dict[str, object]:
+    """Return the fields of a run as JSON has them, with its command, machine and versions."""
+    script = Path(sys.argv[0])
+    name = script.parent.name if script.stem == "__main__" else script.name
+    return {"schema": schema, "command": [name, *sys.argv[1:]], **about(packages), **result}
 
 
 def date_of(at: int) -> str:

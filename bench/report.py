@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -13,7 +11,7 @@ from rich.table import Table
 
 from bench.ceilings import Ceilings
 from bench.goals import Goal, goals_of, lines_of
-from bench.machine import about
+from bench.machine import document_of
 from bench.peers import OWN, find
 from bench.results import Refused, Row, Times
 
@@ -50,8 +48,7 @@ class Result:
 def document(result: Result, peers: Sequence[str]) -> dict[str, object]:
     """Return a run as JSON has it; docs/evidence/benchmarks.md says what each field means."""
     packages = {package for peer in peers for package in find(peer).packages}
-    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    return {"schema": SCHEMA, "command": command, **about(packages), **asdict(result)}
+    return document_of(SCHEMA, asdict(result), packages)
 
 
 def print_report(result: Result, console: Console) -> None:

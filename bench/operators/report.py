@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.machine import about
+from bench.machine import document_of
 from bench.operators.results import Result, Row, Times
 from bench.peers.ragged import OWN, find
 from bench.report import as_ms
@@ -23,8 +21,7 @@ _TO_THE_LEFT = ("operator", "shape", "peer")
 def document(result: Result, peers: Sequence[str]) -> dict[str, object]:
     """Return a run as JSON has it; docs/evidence/benchmarks.md says what each field means."""
     packages = {package for peer in peers for package in find(peer).packages}
-    command = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    return {"schema": SCHEMA, "command": command, **about(packages), **asdict(result)}
+    return document_of(SCHEMA, asdict(result), packages)
 
 
 def print_report(result: Result, console: Console) -> None:

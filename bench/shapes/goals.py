@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.goals import geometric_mean
+from bench.markdown import markdown_table
 from bench.peers.shapes import BEST, OWN, OWN_STATIC, REMAINDERS, SMALL, STRONGEST
 from bench.shapes.results import Served, ShapeRow, ShapesResult
 
@@ -30,6 +31,11 @@ class GoalMet:
     measured: str
     wanted: str
     met: bool
+
+    def __str__(self) -> str:
+        return (
+            f"{'met' if self.met else 'MISSED':7}{self.number} {self.what}: {self.measured} ({self.wanted})"
+        )
 
 
 def goals_of(result: ShapesResult) -> list[GoalMet]:
@@ -215,3 +221,15 @@ def at_least(number: int, what: str, measured: float, wanted: float) -> GoalMet:
 def at_most(number: int, what: str, measured: float, wanted: float) -> GoalMet:
     """Return a goal that is met by small numbers."""
     return GoalMet(number, what, f"{measured:.3f}", f"at most {wanted:.2f}", measured <= wanted)
+
+
+def goals_section(goals: Sequence[GoalMet]) -> str:
+    """Return the section of a page with a table of goals; nothing without any."""
+    if not goals:
+        return ""
+    heads = ("goal", "measured", "wanted", "", "number")
+    cells = (
+        (goal.what, goal.measured, goal.wanted, "met" if goal.met else "missed", str(goal.number))
+        for goal in goals
+    )
+    return "\n".join(["## Goals", "", *markdown_table(heads, cells)])

@@ -13,7 +13,7 @@ from bench.machine import date_of
 from bench.markdown import markdown_table
 from bench.peers.shapes import OWN, find
 from bench.shapes.figure_tables import figure_tables
-from bench.shapes.goals import ahead_of, goals_of, microseconds, rows_of, shares_of_peak
+from bench.shapes.goals import ahead_of, goals_of, goals_section, microseconds, rows_of, shares_of_peak
 from bench.shapes.results import Searched, ShapeRow, ShapesResult
 
 _SHOWN = 12
@@ -32,7 +32,7 @@ def page_of(
     """
     sections = [
         _head(told, result),
-        _goals(result),
+        goals_section(goals_of(result)),
         None if picture is None else f"![share of peak over shapes, a line for each peer]({picture})",
         _tuned(result),
         _searched(result, searched),
@@ -71,16 +71,6 @@ def _head(told: Mapping[str, Any], result: ShapesResult) -> str:
             + ".",
         ]
     )
-
-
-def _goals(result: ShapesResult) -> str:
-    cells = [
-        (goal.what, goal.measured, goal.wanted, "met" if goal.met else "missed", str(goal.number))
-        for goal in goals_of(result)
-    ]
-    if not cells:
-        return ""
-    return "\n".join(["## Goals", "", *markdown_table(("goal", "measured", "wanted", "", "number"), cells)])
 
 
 def _sweeps(result: ShapesResult) -> Iterator[str]:

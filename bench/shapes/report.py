@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.machine import about
+from bench.machine import document_of
 from bench.peers.shapes import find
 from bench.shapes.goals import goals_of
 from bench.shapes.results import ShapeRow, ShapesResult
@@ -22,8 +20,7 @@ SCHEMA = 1
 def document(result: ShapesResult, peers: Sequence[str]) -> dict[str, object]:
     """Return a run as JSON has it; docs/evidence/benchmarks.md says what each field means."""
     packages = {package for peer in peers for package in find(peer).packages}
-    command = [Path(sys.argv[0]).parent.name, *sys.argv[1:]]
-    return {"schema": SCHEMA, "command": command, **about(packages), **asdict(result)}
+    return document_of(SCHEMA, asdict(result), packages)
 
 
 def print_report(result: ShapesResult, console: Console) -> None:
@@ -35,9 +32,7 @@ def print_report(result: ShapesResult, console: Console) -> None:
         rows = [row for row in result.rows if (row.workload, row.threads) == key]
         console.print(_table(f"{key[0]}, {key[1]} threads", rows, peaks[key[1]]))
     for goal in goals_of(result):
-        console.print(
-            f"{'met' if goal.met else 'MISSED':7}{goal.number} {goal.what}: {goal.measured} ({goal.wanted})"
-        )
+        console.print(goal)
     for refused in result.refused:
         console.print(f"not timed: {refused.peer} on {refused.workload}: {refused.why}")
 

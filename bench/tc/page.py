@@ -9,6 +9,7 @@ from bench.goals import geometric_mean
 from bench.machine import date_of
 from bench.markdown import markdown_table
 from bench.peers.tc import OWN, OWN_FIXED, find
+from bench.shapes.goals import goals_section
 from bench.tc.goals import goals_of, ratio
 from bench.tc.report import HEADS, cells
 from bench.tc.results import TcResult
@@ -19,7 +20,7 @@ def page_of(told: Mapping[str, Any], result: TcResult, picture: str | None = Non
     """Return the page; `told` is the run as JSON has it, `picture` the path of the plot, relative to the page."""
     sections = [
         _head(told, result),
-        _goals(result),
+        goals_section(goals_of(result)),
         None if picture is None else f"![time over ours, a bar for each peer]({picture})",
         _rows(result),
         _random(result),
@@ -46,16 +47,6 @@ def _head(told: Mapping[str, Any], result: TcResult) -> str:
             + ".",
         ]
     )
-
-
-def _goals(result: TcResult) -> str:
-    found = [
-        (goal.what, goal.measured, goal.wanted, "met" if goal.met else "missed", str(goal.number))
-        for goal in goals_of(result)
-    ]
-    if not found:
-        return ""
-    return "\n".join(["## Goals", "", *markdown_table(("goal", "measured", "wanted", "", "number"), found)])
 
 
 def _rows(result: TcResult) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.machine import about
+from bench.machine import document_of
 from bench.peers.tc import OWN, find
 from bench.tc.goals import goals_of
 from bench.tc.results import TcResult, TcRow, TcTimes
@@ -23,8 +21,7 @@ HEADS = ("row", "peer", "p50, us", "p0", "p90", "of ours", "of the floor", "comp
 def document(result: TcResult, peers: Sequence[str]) -> dict[str, object]:
     """Return a run as JSON has it; docs/evidence/benchmarks.md says what each field means."""
     packages = {package for peer in peers for package in find(peer).packages}
-    command = [Path(sys.argv[0]).parent.name, *sys.argv[1:]]
-    return {"schema": SCHEMA, "command": command, **about(packages), **asdict(result)}
+    return document_of(SCHEMA, asdict(result), packages)
 
 
 def print_report(result: TcResult, console: Console) -> None:
@@ -41,9 +38,7 @@ def print_report(result: TcResult, console: Console) -> None:
             table.add_row(row.label if place == 0 else "", *cells(row, times))
     console.print(table)
     for goal in goals_of(result):
-        console.print(
-            f"{'met' if goal.met else 'MISSED':7}{goal.number} {goal.what}: {goal.measured} ({goal.wanted})"
-        )
+        console.print(goal)
     for refused in result.refused:
         console.print(f"not timed: {refused.peer} on {refused.workload}: {refused.why}")
 
