@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cortex.ra.model import Model
 from cortex.tc.build import model_of
 from cortex.tc.symbols import size_names
 from ragged.errors import UserError
 from ragged.tc import TcError
+from ragged.tc.library import FunctionLibrary
 from ragged.tc.parse import parse
 from ragged.tc.text import definition_text
 from ragged.tc.tree import Definition
@@ -62,33 +61,8 @@ class RecursiveComprehension:
         return f"<RecursiveComprehension {str(self).partition(' {')[0]}>"
 
 
-class RecursiveLibrary:
+class RecursiveLibrary(FunctionLibrary[RecursiveComprehension]):
     """The recursive functions of a text, each an attribute by its name."""
-
-    def __init__(self, functions: dict[str, RecursiveComprehension]) -> None:
-        self._functions = functions
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The names of the functions, in the order of the text."""
-        return tuple(self._functions)
-
-    def __getattr__(self, name: str) -> RecursiveComprehension:
-        found: RecursiveComprehension | None = self.__dict__.get("_functions", {}).get(name)
-        if found is None:
-            raise AttributeError(
-                f"no function '{name}': the text defines {', '.join(self.functions) or 'none'}"
-            )
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._functions]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._functions.values()))
 
 
 def define(text: str, *, name: str = "tc") -> RecursiveLibrary:

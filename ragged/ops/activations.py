@@ -23,3 +23,9 @@ def activation(name: Activation) -> Callable[[Value], Value]:
             return ragged.gelu
         case _:
             raise ModelError(f"activation {name!r} is none of 'relu', 'gelu', None", at=Location.capture())
+
+
+def activation_of(name: Activation) -> Activation:
+    """Return the name of an activation; raises as `activation` does."""
+    activation(name)
+    return name

@@ -15,7 +15,7 @@ from ragged.api.tensors import RaggedTensor
 from ragged.api.values import Value, ValueLike
 from ragged.errors import DataError
 from ragged.lang.types import epsilon_of
-from ragged.ops.activations import Activation, activation
+from ragged.ops.activations import Activation, activation_of
 from ragged.ops.attend import CAUSAL, Attention, attention, queries_per_tile
 from ragged.ops.blocks import Normalization, affine, normalized
 from ragged.ops.compiled import CompileArgs, Options
@@ -74,7 +74,7 @@ class TransformerDecoderLayer(Module):
     ) -> None:
         super().__init__(Options.of(compile_args))
         (self.hidden, self.heads), self.ff = check_heads(hidden, heads), count_of("ff", ff)
-        self.activation, self.norm_first, self.eps = _checked(activation), norm_first, epsilon_of(eps)
+        self.activation, self.norm_first, self.eps = activation_of(activation), norm_first, epsilon_of(eps)
         self.bias = bias
 
     @property
@@ -170,11 +170,6 @@ class TransformerDecoderLayer(Module):
 
 def _read(name: str, x: object) -> RaggedArray:
     return as_ragged(f"TransformerDecoderLayer: '{name}'", x, 3)
-
-
-def _checked(name: Activation) -> Activation:
-    activation(name)
-    return name
 
 
 def _params(mode: str, state: Mapping[str, Array]) -> dict[str, Array]:

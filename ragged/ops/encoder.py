@@ -9,7 +9,7 @@ from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor
 from ragged.lang.types import epsilon_of
-from ragged.ops.activations import Activation, activation
+from ragged.ops.activations import Activation, activation_of
 from ragged.ops.attend import CAUSAL, PLAIN, Attention, attention, queries_per_tile
 from ragged.ops.blocks import Normalization, affine, normalized
 from ragged.ops.compiled import CompileArgs, Options
@@ -50,7 +50,7 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__(Options.of(compile_args))
         (self.hidden, self.heads), self.ff = check_heads(hidden, heads), count_of("ff", ff)
-        self.activation, self.norm_first, self.eps = _checked(activation), norm_first, epsilon_of(eps)
+        self.activation, self.norm_first, self.eps = activation_of(activation), norm_first, epsilon_of(eps)
         self.bias, self.causal = bias, causal
 
     @property
@@ -89,11 +89,6 @@ class TransformerEncoderLayer(Module):
         """
         result: RaggedArray = self.function(x=as_ragged("TransformerEncoderLayer: 'x'", x, 3))
         return result
-
-
-def _checked(name: Activation) -> Activation:
-    activation(name)
-    return name
 
 
 def _program(

@@ -9,7 +9,7 @@ from ragged import RaggedArray
 from ragged.api.schedule import RaggedSchedule
 from ragged.data.read import read_array
 from ragged.errors import DataError
-from ragged.ops.activations import Activation, activation
+from ragged.ops.activations import Activation, activation_of
 from ragged.ops.blocks import Declare, affine
 from ragged.ops.compiled import CompileArgs, Options, compiled
 from ragged.ops.dims import sequences
@@ -75,7 +75,7 @@ class AffineModule(Module):
     ) -> None:
         super().__init__(Options.of(compile_args))
         self.inner, self.outer = count_of("inner", inner), count_of("outer", outer)
-        self.bias, self.activation = bias, _checked(activation)
+        self.bias, self.activation = bias, activation_of(activation)
 
     @property
     def shapes(self) -> Shapes:
@@ -108,11 +108,6 @@ class Linear(AffineModule):
         """Return (B, n, outer) of `x` (B, n, inner), float32; `DataError` for anything else."""
         result: RaggedArray = self.function(x=as_ragged("Linear: 'x'", x, 3))
         return result
-
-
-def _checked(name: Activation) -> Activation:
-    activation(name)
-    return name
 
 
 def _program(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Generic, TypeVar
 
 from ragged.errors import UserError
 from ragged.tc.analyse import AnalysedFunction, analyse
@@ -13,11 +14,13 @@ from ragged.tc.kernel import TcText
 from ragged.tc.parse import parse
 from ragged.tc.tree import Definition
 
+F = TypeVar("F")
 
-class TcLibrary:
+
+class FunctionLibrary(Generic[F]):
     """The functions of a text, each an attribute by its name."""
 
-    def __init__(self, functions: dict[str, TcFunction]) -> None:
+    def __init__(self, functions: dict[str, F]) -> None:
         self._functions = functions
 
     @property
@@ -25,18 +28,13 @@ class TcLibrary:
         """The names of the functions, in the order of the text."""
         return tuple(self._functions)
 
-    def __getattr__(self, name: str) -> TcFunction:
-        found: TcFunction | None = self.__dict__.get("_functions", {}).get(name)
+    def __getattr__(self, name: str) -> F:
+        found: F | None = self.__dict__.get("_functions", {}).get(name)
         if found is None:
             raise AttributeError(
                 f"no function '{name}': the text defines {', '.join(self.functions) or 'none'}"
             )
         return found
-
-    def __getitem__(self, name: str) -> TcFunction:
-        if name not in self._functions:
-            raise UserError(f"no function is called {name!r}", fix=f"one of {', '.join(self.functions)}")
-        return self._functions[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -46,6 +44,15 @@ class TcLibrary:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._functions.values()))
+
+
+class TcLibrary(FunctionLibrary[TcFunction]):
+    """The functions of a text, each an attribute by its name."""
+
+    def __getitem__(self, name: str) -> TcFunction:
+        if name not in self._functions:
+            raise UserError(f"no function is called {name!r}", fix=f"one of {', '.join(self.functions)}")
+        return self._functions[name]
 
 
 def define(text: str, *, name: str = "tc") -> TcLibrary:
