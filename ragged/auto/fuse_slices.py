@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ragged.analysis.contractions import contractions
 from ragged.ir.expr import Var
+from ragged.ir.index import contents
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, LoopKind
-from ragged.ir.walk import leaves
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.reorder import reorder
@@ -43,7 +43,7 @@ def _around_matrices(program: Program) -> Iterator[tuple[Var, Var]]:
             continue
         if outer.kind is not LoopKind.PARALLEL or outer.body.kind is not LoopKind.PARALLEL:
             continue
-        inside = {leaf.label for leaf in leaves(outer)}
+        inside = contents(outer).labels
         here = [contraction for contraction in packed if contraction.update in inside]
         if here and all(each.rows is not None and each.rows is not outer.body for each in here):
             yield outer.var, outer.body.var

@@ -14,10 +14,11 @@ from ragged.auto.tile_tables import tile_tables
 from ragged.errors import ScheduleError
 from ragged.ir.buffer_size import bytes_of
 from ragged.ir.expr import Buffer, Const, Load, Role, Var
+from ragged.ir.index import contents
 from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
-from ragged.ir.stmt import Alloc, For, LoopKind, Reduce
+from ragged.ir.stmt import For, LoopKind, Reduce
 from ragged.ir.walk import expressions, leaves, mentions, statements, subexpressions
 from ragged.machine import Grid, Machine
 from ragged.passes.contract_storage import contract_storage
@@ -260,5 +261,4 @@ def _in_batches(site: Site) -> bool:
 
 def _chips(program: Program) -> Iterator[Buffer]:
     """Yield what is kept on chip, in the order in which it was."""
-    buffers = (stmt.buffer for stmt in statements(program.kernel) if isinstance(stmt, Alloc))
-    return (buffer for buffer in buffers if buffer.scope is MemoryScope.SHARED)
+    return (buffer for buffer in contents(program.kernel).buffers if buffer.scope is MemoryScope.SHARED)

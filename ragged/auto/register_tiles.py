@@ -12,6 +12,7 @@ from ragged.auto.fission_nest import fission_nest
 from ragged.auto.tile_sizes import rows_of_remainder
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
+from ragged.ir.index import contents
 from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Store
 from ragged.ir.walk import statements
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -39,16 +40,16 @@ def tile_registers(
     Those that are left over are in smaller tiles, or, with `Tail.SHORT`, in one of which all is summed and part is
     stored.
     """
-    rows, count, inside = _one_loop(schedule, nest, most), most, list(inside)
+    rows, count, inside = _one_loop(schedule, nest, most), most, tuple(inside)
     while rows is not None and count > 1:
         _, row, *rest = schedule.apply(split, rows, count, tail).loops[rows]
-        left = loops_in(schedule, rest[0])[: len(inside)] if rest else []
+        left = contents(loop_of(schedule.program, rest[0]).body).loops[: len(inside)] if rest else ()
         hold_in_registers(schedule, (row, *inside))
         if not rest:
             return
         rows, inside = rest[0], left
         count = rows_of_remainder(count)
-    hold_in_registers(schedule, tuple(inside))
+    hold_in_registers(schedule, inside)
 
 
 def tile_vectors(
@@ -98,11 +99,6 @@ def _one_loop(schedule: LoopSchedule, rows: Sequence[Var], most: int) -> Var | N
             break
         fused = schedule.apply(fuse, row, fused).loops[fused][0]
     return fused
-
-
-def loops_in(schedule: LoopSchedule, loop: Var) -> list[Var]:
-    """Return the loops in a loop, in the order of the text."""
-    return [stmt.var for stmt in statements(loop_of(schedule.program, loop).body) if isinstance(stmt, For)]
 
 
 def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
+from ragged.ir.index import contents
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
 from ragged.ir.stmt import For, Let, Reduce, Store
@@ -26,7 +27,7 @@ def reroll_gates(schedule: LoopSchedule, loop: Var) -> None:
     seen: set[Var] = set()
     while True:
         parts = parts_of(loop_of(schedule.program, loop))
-        nests = (part for part in parts if isinstance(part, For) and seen.isdisjoint(_loops(part)))
+        nests = (part for part in parts if isinstance(part, For) and seen.isdisjoint(contents(part).loops))
         left = [nest for nest in nests if _can_reroll(nest)]
         if not left:
             return
@@ -106,9 +107,5 @@ def _rows(nest: For, other: For) -> Expr:
     rows: Expr = next(load for load in _read(nest) if load.buffer.role not in _FIXED)
     for let in reversed(lets):
         rows = substitute(rows, {let.var: let.value})
-    loops = zip(_loops(nest), _loops(other), strict=False)
+    loops = zip(contents(nest).loops, contents(other).loops, strict=False)
     return substitute(rows, {mine: Ref(yours) for mine, yours in loops})
-
-
-def _loops(nest: For) -> list[Var]:
-    return [stmt.var for stmt in statements(nest) if isinstance(stmt, For)]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from ragged.analysis.dense_products import DenseProduct, sums_of_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.arith.fold import floordiv, plus, times
-from ragged.auto.register_tiles import loops_in, tile_vectors
+from ragged.auto.register_tiles import tile_vectors
 from ragged.auto.tile_lanes import lane_product
 from ragged.ir.expr import Const, Var
+from ragged.ir.index import contents
 from ragged.ir.program import Program
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -55,7 +56,7 @@ def tile_few_columns(schedule: LoopSchedule, machine: Machine, rows: Sequence[Va
     width, few = (loop_of(schedule.program, var).extent for var in (rows[-1], columns))
     vectors = floordiv(plus(width, Const(lanes - 1)), lanes)
     _, copy = schedule.apply(version_loop, rows[0], plus(times(few, vectors), Const(1)), width).loops[rows[0]]
-    *outer, row, column = [copy, *loops_in(schedule, copy)][: len(rows) + 1]
+    *outer, row, column = contents(loop_of(schedule.program, copy)).loops[: len(rows) + 1]
     block, lane = schedule.apply(split, row, lanes, Tail.SHORT).loops[row]
     pair, vector = schedule.apply(split, block, _VECTORS, Tail.SHORT).loops[block]
     schedule.apply(reorder, (*outer, pair, column, vector, lane))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ragged.analysis.dependence import storage
 from ragged.analysis.faults import is_lazy
 from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Var
+from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Stage, StageKind
 from ragged.ir.sites import Site, regions_of, sites_in
@@ -65,7 +66,7 @@ def is_independent(loop: For) -> bool:
     So it is if all of them have the same indices, one of which is the loop's variable plus something invariant.
     """
     inside = list(regions_of(sites_in(Site(Stage(StageKind.KERNEL, loop.body), loop.body))))
-    inner = {loop.var, *(stmt.var for stmt in statements(loop.body) if isinstance(stmt, For))}
+    inner = set(contents(loop).loops)
     written = {storage(write.buffer): write for each in inside for write in each.writes}
     return all(
         _is_own(access.indices, loop.var, inner)

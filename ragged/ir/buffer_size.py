@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from ragged.ir.expr import Buffer, Const
-from ragged.ir.stmt import Alloc, Stmt
-from ragged.ir.walk import statements
+from ragged.ir.index import contents
+from ragged.ir.stmt import Stmt
 
 MAX_FRAME_BYTES = 256 * 1024
 """The most bytes that a stage's local buffers may take together; a thread has 8 MiB, or less where the host says so."""
@@ -26,4 +26,4 @@ def bytes_of(buffer: Buffer) -> int:
 
 def frame_bytes(body: Stmt) -> int:
     """Return the bytes of the local buffers in `body`."""
-    return sum(bytes_of(inner.buffer) for inner in statements(body) if isinstance(inner, Alloc))
+    return sum(map(bytes_of, contents(body).buffers))

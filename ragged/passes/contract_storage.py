@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ragged.analysis.allocation_scopes import home_of, homes
+from ragged.analysis.buffers import sharing
 from ragged.analysis.first_writes import Slice, Slices, binders_of
 from ragged.ir.buffer_size import bytes_of, constant_shape
 from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
@@ -54,7 +55,7 @@ def contract_storage(program: Program) -> Rewritten:
     generation.
     """
     for buffer in program.buffers:
-        if buffer.role is Role.WORKSPACE and buffer.shape and not _shares_memory(program, buffer):
+        if buffer.role is Role.WORKSPACE and buffer.shape and sharing(program, buffer) is None:
             program = _contract(program, buffer)
     return Rewriter().finish(program, program)
 
@@ -71,14 +72,6 @@ def _contract(program: Program, buffer: Buffer) -> Program:
         else:
             return _dropped(program, buffer, dimension, at_home)
     return program
-
-
-def _shares_memory(program: Program, buffer: Buffer) -> bool:
-    """True if `buffer` has another name, by which it could be read and written too."""
-    allocated = (
-        stmt.buffer for stage in program.stages for stmt in statements(stage.body) if isinstance(stmt, Alloc)
-    )
-    return buffer.aliases is not None or any(o.aliases is buffer for o in (*program.buffers, *allocated))
 
 
 def _dropped(program: Program, buffer: Buffer, dimension: int, at_home: Mapping[Var, Slices]) -> Program:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ragged.analysis.buffers import TEMPORARY, Pruner
+from ragged.analysis.buffers import TEMPORARY, Pruner, all_buffers
 from ragged.ir.expr import Buffer
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten
 from ragged.ir.stmt import Alloc, Block, Reduce, Stmt, Store
-from ragged.ir.walk import all_expressions, loads, statements
+from ragged.ir.walk import all_expressions, loads
 
 
 def drop_unread(program: Program) -> Rewritten:
@@ -33,10 +33,7 @@ def drop_unread(program: Program) -> Rewritten:
     `cache_write` leaves such stores where all that a loop reads of a temporary is in registers. Buffers that share
     their memory with others stay.
     """
-    allocated = [
-        stmt.buffer for stage in program.stages for stmt in statements(stage.body) if isinstance(stmt, Alloc)
-    ]
-    buffers = (*program.buffers, *allocated)
+    buffers = all_buffers(program)
     read = {
         part.buffer
         for stage in program.stages

@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from ragged.analysis.dependence import Conflict, Copies, find_conflict, storage
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, Expr
+from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.sites import Site, sites_in
 from ragged.ir.stmt import For, LoopKind, Stmt
-from ragged.ir.walk import leaves, loads, written
+from ragged.ir.walk import loads, written
 
 
 def labelled(site: Site, within: Stmt | None = None) -> list[Site]:
     """Return the labelled statements in the statement at `site`, those in `within` alone where it is given."""
-    wanted = {leaf.label for leaf in leaves(site.stmt if within is None else within)}
+    wanted = contents(site.stmt if within is None else within).labels
     return [inner for inner in sites_in(site) if getattr(inner.stmt, "label", None) in wanted]
 
 

@@ -12,12 +12,13 @@ from ragged.arith.fold import ONE, ZERO
 from ragged.errors import ScheduleError
 from ragged.ir.build import both
 from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.rewrite import substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Let, Reduce, Stmt, Store
-from ragged.ir.walk import mentions, statements
+from ragged.ir.walk import mentions
 from ragged.prove import Context, Proof, Unproven
 from ragged.prove.context_rewriter import ContextRewriter
 
@@ -47,7 +48,7 @@ class PadExtent(ContextRewriter):
     inner: frozenset[Var] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.inner = frozenset(each.var for each in statements(self.loop.body) if isinstance(each, For))
+        self.inner = frozenset(contents(self.loop.body).loops)
 
     def loop_up_to(self, extent: Expr) -> For:
         """Return the loop with another extent, not below the old one."""

@@ -10,6 +10,7 @@ from ragged.arith.fold import plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.dtype import INDEX
 from ragged.ir.expr import Buffer, Const, Dim, Expr, Function, Ref, Var
+from ragged.ir.index import contents
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.stmt import Alloc, Block, For, Label, Let, LoopKind, Stmt
@@ -61,7 +62,7 @@ def reroll(program: Program, loops: Sequence[Var], name: str) -> Rewritten:
     rolled = For(counter, Const(len(nests)), _Numbers(values=iter(values)).stmt(first))
     rewriter = _Roll(first=first, others=nests[1:], rolled=rolled)
     for nest in nests[1:]:
-        for old, new in zip(_loops(nest), _loops(first), strict=True):
+        for old, new in zip(contents(nest).loops, contents(first).loops, strict=True):
             rewriter.loop_copies.setdefault(old, []).append(new)
         for gone, kept in zip(leaves(nest), leaves(first), strict=True):
             rewriter.label_copies.setdefault(gone.label, []).append(kept.label)
@@ -83,10 +84,6 @@ def _following(program: Program, loops: Sequence[Var], what: str) -> list[For]:
     raise ScheduleError(
         what, because="they are not two or more loops of one block, each directly after the one before"
     )
-
-
-def _loops(stmt: Stmt) -> list[Var]:
-    return [inner.var for inner in statements(stmt) if isinstance(inner, For)]
 
 
 def _tokens(

@@ -29,7 +29,7 @@ from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewritten, substitute
 from ragged.ir.sites import Site
 from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Stmt, Store, block
-from ragged.ir.walk import leaves, statements, written
+from ragged.ir.walk import leaves, written
 from ragged.transform.locate import loop_site
 
 
@@ -191,7 +191,7 @@ class _Hold(Redirect):
     def stmt(self, stmt: Stmt) -> Stmt:
         new = super().stmt(stmt)
         if isinstance(new, Reduce) and new.buffer is self.local:
-            inner = {outer.var for outer in statements(self.home.stmt.body) if isinstance(outer, For)}
+            inner = contents(self.home.stmt.body).loops
             # It starts anew in each iteration of the loops outside, whatever it said of them.
             return replace(new, axes=tuple(axis for axis in new.axes if axis in inner))
         return new
