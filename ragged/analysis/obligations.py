@@ -5,7 +5,7 @@ The arithmetic of indices stays within 64 bits as well: proofs compute with inte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias
@@ -31,9 +31,27 @@ class IndexObligation:
     path: Expr | None
 
     @property
+    def inside(self) -> Expr:
+        """0 <= index < extent."""
+        return within(self.index, Const(0), self.extent)
+
+    @property
     def condition(self) -> Expr:
         """The obligation as one expression."""
-        return where(self.path, within(self.index, Const(0), self.extent))
+        return where(self.path, self.inside)
+
+    def is_plain(self, loops: Mapping[Var, Expr]) -> bool:
+        """Return whether the index is a literal in range, or a loop's variable under a bound not over the extent."""
+        match self.index, self.extent:
+            case Const(value=value), Const(value=extent):
+                return 0 <= value < extent
+            case Ref(var=var), extent if var in loops:
+                bound = loops[var]
+                if isinstance(bound, Const) and isinstance(extent, Const):
+                    return bound.value <= extent.value
+                return bound == extent
+            case _:
+                return False
 
 
 @dataclass(frozen=True, slots=True)

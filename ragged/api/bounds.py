@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from ragged.analysis.obligations import divisions, guarded_parts, limits, reads_of_lengths, where
+from ragged.analysis.obligations import (
+    IndexObligation,
+    divisions,
+    element,
+    guarded_parts,
+    limits,
+    reads_of_lengths,
+)
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
 from ragged.api.storage import padded, stored_extent
@@ -14,38 +21,17 @@ from ragged.api.tensors import Kind, RaggedTensor, Reduction
 from ragged.api.values import Value
 from ragged.arith.fold import ZERO
 from ragged.errors import ScheduleError
-from ragged.ir.build import both, within, zero
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.build import both, zero
+from ragged.ir.expr import Binary, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, substitute
-from ragged.ir.stmt import Check, Label
+from ragged.ir.stmt import Check
 from ragged.ir.walk import mentions, reads_memory
 from ragged.layout.packed import PackedLayout
-from ragged.passes.insert_checks import check_of, index_message
+from ragged.passes.insert_checks import check_of
 from ragged.prove import Proof, Prover, Unproven
-
-
-@dataclass(frozen=True, slots=True)
-class IndexAccess:
-    """An index of a tensor, the extent there, and the condition under which it is evaluated."""
-
-    tensor: RaggedTensor
-    position: int
-    index: Expr
-    extent: Expr
-    path: Expr | None
-
-    @property
-    def inside(self) -> Expr:
-        """0 <= index < extent."""
-        return within(self.index, ZERO, self.extent)
-
-    @property
-    def condition(self) -> Expr:
-        """The obligation: the index is in bounds wherever it is evaluated."""
-        return where(self.path, self.inside)
 
 
 @dataclass
@@ -151,17 +137,20 @@ class Bounds:
             if self._plain(tensor, access):
                 continue
             if not isinstance(self._answer(tensor, access), Proof):
-                inside = self._unpadded(tensor) if _is_data(access.index) else self._guard(tensor, access)
+                from_data = reads_memory(
+                    access.index
+                )  # where it is wrong the check has to say so, within a row
+                inside = self._unpadded(tensor) if from_data else self._guard(tensor, load, access)
                 assert inside is not None, "some loop is padded"
                 missing.setdefault(load, []).append(inside)
-            elif access.tensor.kind is Kind.COMPUTED:
+            elif self.tensors[load.buffer].kind is Kind.COMPUTED:
                 written = self._written(load, access)
                 if not isinstance(self._answer(tensor, written), Proof):
                     missing.setdefault(load, []).append(written.inside)
         return _Guarded(missing).expr(value.expr) if missing else value.expr
 
-    def _guard(self, tensor: RaggedTensor, access: IndexAccess) -> Expr:
-        other, position = access.tensor, access.position
+    def _guard(self, tensor: RaggedTensor, load: Load, access: IndexObligation) -> Expr:
+        other, position = self.tensors[load.buffer], access.position
         if other.kind is not Kind.COMPUTED and (other, position) not in self.decisions.storage:
             return access.inside
         answer = self._answer(tensor, access)
@@ -191,10 +180,7 @@ class Bounds:
             if self._plain(tensor, access) or access.condition in seen or _implied(access):
                 continue
             seen.add(access.condition)
-            name, position = access.tensor.name, access.position
-            message, witness = index_message(name, position, access.index, access.extent)
-            label = Label(f"{name}.bound{position}")
-            yield Check(label, placed(access.condition), message, tuple(map(placed, witness)), tensor.at)
+            yield _placed(check_of(access, tensor.at), placed)
         loops = [(var, self.functions.expr(extent)) for var, extent in self._loops(tensor)]
         for needed in reads_of_lengths(self.functions.expr(value.expr), loops):
             if needed.condition not in seen:
@@ -214,38 +200,28 @@ class Bounds:
                 inside = both(inside, Binary(BinaryOp.LT, Ref(index), end))
         return inside
 
-    def _accesses(self, value: Value) -> Iterator[tuple[Load, IndexAccess]]:
+    def _accesses(self, value: Value) -> Iterator[tuple[Load, IndexObligation]]:
         """Yield the indices of a value's reads."""
         for inner, path in guarded_parts(value.expr):
             if not isinstance(inner, Load):
                 continue
             tensor = self.tensors[inner.buffer]
             own = {each.dim.var: index for each, index in zip(tensor.dims, inner.indices, strict=True)}
-            for position, index in enumerate(inner.indices):
-                extent = substitute(stored_extent(tensor, position, self.decisions), own)
-                yield inner, IndexAccess(tensor, position, index, extent, path)
+            shape = tuple(
+                substitute(stored_extent(tensor, p, self.decisions), own) for p in range(len(tensor.dims))
+            )
+            for access in element(tensor.name, inner.indices, shape, path):
+                yield inner, access
 
-    def _written(self, load: Load, access: IndexAccess) -> IndexAccess:
+    def _written(self, load: Load, access: IndexObligation) -> IndexObligation:
         """Return the access with the written extent in place of the stored one, which may be larger."""
-        own = {d.dim.var: index for d, index in zip(access.tensor.dims, load.indices, strict=True)}
-        end = padded(
-            access.tensor.dims[access.position].extent.expr,
-            self.decisions.multiple(access.tensor, access.position),
-        )
+        tensor, position = self.tensors[load.buffer], access.position
+        own = {d.dim.var: index for d, index in zip(tensor.dims, load.indices, strict=True)}
+        end = padded(tensor.dims[position].extent.expr, self.decisions.multiple(tensor, position))
         return replace(access, extent=substitute(end, own))
 
-    def _plain(self, tensor: RaggedTensor, access: IndexAccess) -> bool:
-        """True if the index is a literal in range, or a loop's own variable under the same extent."""
-        match access.index, access.extent:
-            case Const(value=value), Const(value=extent):
-                return 0 <= value < extent
-            case Ref(var=var), extent:
-                bound = dict(self._loops(tensor)).get(var)
-                if isinstance(bound, Const) and isinstance(extent, Const):
-                    return bound.value <= extent.value
-                return bound is not None and bound == extent
-            case _:
-                return False
+    def _plain(self, tensor: RaggedTensor, access: IndexObligation) -> bool:
+        return access.is_plain(dict(self._loops(tensor)))
 
     def _loops(self, tensor: RaggedTensor) -> list[tuple[Var, Expr]]:
         """Return the loops around a tensor's body, over its indices and its reduction's axes."""
@@ -257,7 +233,7 @@ class Bounds:
             loops += [(axis.var, axis.extent.expr) for axis in tensor.body.axes]
         return loops
 
-    def _answer(self, tensor: RaggedTensor, access: IndexAccess) -> Proof | Unproven:
+    def _answer(self, tensor: RaggedTensor, access: IndexObligation) -> Proof | Unproven:
         loops = [(var, self.functions.expr(extent)) for var, extent in self._loops(tensor)]
         return self.prover.prove(self.functions.expr(access.condition), loops=loops)
 
@@ -266,12 +242,7 @@ def _placed(check: Check, placed: Callable[[Expr], Expr]) -> Check:
     return replace(check, condition=placed(check.condition), witness=tuple(map(placed, check.witness)))
 
 
-def _is_data(index: Expr) -> bool:
-    """True if an index is read from an array: where it is wrong the check has to say so, within a row's own length."""
-    return reads_memory(index)
-
-
-def _implied(access: IndexAccess) -> bool:
+def _implied(access: IndexObligation) -> bool:
     """True if the obligation is a conjunct of the condition under which the index is evaluated."""
     conjuncts = [] if access.path is None else [access.path]
     for each in conjuncts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ragged.analysis.obligations import Division, IndexObligation, Limit, Obligation, element, obligations
 from ragged.errors import Location
-from ragged.ir.expr import Const, Expr, Ref, Unary, Var
+from ragged.ir.expr import Expr, Unary, Var
 from ragged.ir.ops import UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
@@ -47,15 +47,15 @@ def check_of(needed: Obligation, at: Location | None) -> Check:
     if isinstance(needed, Limit):
         message = f"'{expr_text(needed.step)}' is {{0}}, and indices are below 2 ** 62"
         return Check(Label("limit"), needed.condition, message, (needed.result,), at)
-    message, witness = index_message(needed.what, needed.position, needed.index, needed.extent)
+    message, witness = _index_message(needed)
     return Check(Label(f"{needed.what}.bound{needed.position}"), needed.condition, message, witness, at)
 
 
-def index_message(what: str, position: int, index: Expr, extent: Expr) -> tuple[str, tuple[Expr, ...]]:
+def _index_message(needed: IndexObligation) -> tuple[str, tuple[Expr, ...]]:
     """Return the message of an index out of bounds and its witnesses, what it is read from named."""
-    message = f"index {{0}} of dimension {position} of '{what}' is outside [0, {{1}})"
-    witness, read = [index, extent], []
-    for part in dict.fromkeys(loads(index)):
+    message = f"index {{0}} of dimension {needed.position} of '{needed.what}' is outside [0, {{1}})"
+    witness, read = [needed.index, needed.extent], []
+    for part in dict.fromkeys(loads(needed.index)):
         first = len(witness)
         witness += (*part.indices, part)
         places = ", ".join(f"{{{first + number}}}" for number in range(len(part.indices)))
@@ -78,7 +78,8 @@ class _InsertChecks(Rewriter):
         """Yield the checks that `stmt` needs just before it, each once."""
         seen: set[Expr] = set()
         for needed in self.obligations(stmt):
-            if (isinstance(needed, IndexObligation) and self.plain(needed)) or needed.condition in seen:
+            is_plain = isinstance(needed, IndexObligation) and needed.is_plain(self.extents)
+            if is_plain or needed.condition in seen:
                 continue
             seen.add(needed.condition)
             yield check_of(needed, stmt.at)
@@ -93,16 +94,3 @@ class _InsertChecks(Rewriter):
             yield from obligations(expr)
         if isinstance(stmt, Store | Reduce):
             yield from element(stmt.buffer.name, stmt.indices, stmt.buffer.shape, None)
-
-    def plain(self, access: IndexObligation) -> bool:
-        """True if the index is a literal in range, or a loop's variable under a bound not over the extent."""
-        match access.index, access.extent:
-            case Const(value=value), Const(value=extent):
-                return 0 <= value < extent
-            case Ref(var=var), extent if var in self.extents:
-                bound = self.extents[var]
-                if isinstance(bound, Const) and isinstance(extent, Const):
-                    return bound.value <= extent.value
-                return bound == extent
-            case _:
-                return False
