@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from cortex import models
+from cortex import models, ra
 from cortex.cli import verdict
-from cortex.cli.example import listing
 from cortex.cli.measure import Report, measure
 from cortex.cli.report import json_option, print_json, print_text
 from cortex.cli.trees import read_trees, trees_option
@@ -58,3 +57,15 @@ def _measure(trees: Sequence[object], words: int, hidden: int) -> list[Report]:
     if len(refused) == len(reports):
         raise refused[0]
     return reports
+
+
+def listing() -> str:
+    """Return the ILIR of the paper's running example (Figure 1, Listing 1), as in its Listing 2.
+
+    It is batched by height, with loops of their own for leaves and for inner nodes.
+    """
+    model = models.tree_sum(hidden=256, vocab=10_000)
+    s = ra.Schedule(model)
+    s.dynamic_batch()
+    s.specialize_if_else(model.outputs["h"][1])
+    return str(s.lower())

@@ -6,7 +6,7 @@ import pytest
 
 from cortex import ra
 from cortex.cli import measure
-from cortex.cli.example import listing
+from cortex.cli.demo import listing
 from cortex.cli.measure import batch_sizes
 from cortex.compiler import compile
 from tests.cli.conftest import parsed
