@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragged.analysis.accesses import BufferAccess, UseKind, common_depth
-from ragged.arith.affine import AffineForm, divided
+from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings, is_fixed
 from ragged.arith.fold import ZERO, times
+from ragged.arith.index_intervals import below, bounds_of, divided
 from ragged.ir.build import within
 from ragged.ir.expr import Const, Expr, Ref, Var
 from ragged.ir.program import Program
@@ -132,7 +133,7 @@ def _holds(program: Program, known: Bindings, each: Span, index: Expr, use: Buff
     if extent is None:
         return False
     place = known.affine(index).plus(each.base, -1)
-    bounds = place.interval(known.below)
+    bounds = bounds_of(place, below(known.below))
     if isinstance(extent, Const) and bounds is not None and bounds[0] >= 0 and bounds[1] < extent.value:
         return True
     return holds(program, use.site, within(place.expr, ZERO, extent), conditions=use.conditions)

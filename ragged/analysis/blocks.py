@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ragged.analysis.dependence import storage
-from ragged.arith.affine import Extents, at_most, divided, growth
+from ragged.arith.affine import growth
+from ragged.arith.index_intervals import Extents, at_most, divided
 from ragged.ir.expr import Buffer, Expr, Ref, Var
 from ragged.ir.sites import ElementAccess, Site, regions_of
 

@@ -9,6 +9,7 @@ from ragged.analysis.access_range import Span
 from ragged.analysis.accesses import BufferAccess
 from ragged.arith.affine import AffineForm
 from ragged.arith.bindings import Bindings
+from ragged.arith.index_intervals import below, bounds_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Role
 from ragged.ir.index import contents
@@ -65,7 +66,7 @@ class BufferRegion:
     def holds(self, indices: tuple[Expr, ...], known: Bindings) -> bool:
         """Return whether an element is always in the region, whatever the loops in it do."""
         for place, extent in zip(self.place(indices, known), self.extents, strict=True):
-            bounds = place.interval(known.below)
+            bounds = bounds_of(place, below(known.below))
             if bounds is None or bounds[0] < 0 or bounds[1] >= extent:
                 return False
         return True

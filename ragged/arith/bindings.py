@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ragged.arith.affine import AffineForm, affine, at_most
+from ragged.arith.affine import AffineForm, affine
+from ragged.arith.index_intervals import at_most
 from ragged.ir.expr import Expr, Ref, Role, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Substitution

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ragged.analysis.loop_bodies import loop_of, parts_of
 from ragged.analysis.transposed_tiles import transposed_tile
-from ragged.arith.affine import at_most
+from ragged.arith.index_intervals import at_most
 from ragged.auto.fission_nest import fission_nest
 from ragged.auto.tile_sizes import rows_of_remainder
 from ragged.errors import ScheduleError

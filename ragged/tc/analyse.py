@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ragged.arith.affine import Bounds
+from ragged.arith.index_intervals import Bounds, bounds_of, truth_of, value_of
 from ragged.ir.expr import Binary, Const, Expr, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, reads_memory, subexpressions, variables
@@ -13,7 +13,6 @@ from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
 from ragged.tc.errors import TcError, refuse_call
-from ragged.tc.intervals import interval_of, truth_of, value_of
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices
 from ragged.tc.refusals import empty, no_range, outside
@@ -93,7 +92,7 @@ class AnalysedFunction:
         intervals = self._intervals(check, sizes)
         if any(low > high for low, high in intervals.values()):
             return True  # no iteration, no access
-        found, domain = interval_of(check.access.index, intervals), check.access.domain
+        found, domain = bounds_of(check.access.index, intervals.get), check.access.domain
         assert domain is not None, "all domains are known"
         if found is None:
             return True  # the kernel checks it
@@ -178,7 +177,7 @@ def _require_bits(check: AccessCheck, intervals: Mapping[Var, Bounds]) -> None:
     for root in (check.access.index, *(() if condition is None else (condition,))):
         bits = 31 if reads_memory(root) else 63
         for part in subexpressions(root):
-            found = interval_of(part, intervals) if part.dtype.is_int else None
+            found = bounds_of(part, intervals.get) if part.dtype.is_int else None
             if found is not None and not (found[0] >= -(2**bits) and found[1] < 2**bits):
                 raise TcError(
                     "range",
@@ -191,7 +190,7 @@ def _require_bits(check: AccessCheck, intervals: Mapping[Var, Bounds]) -> None:
 def _require(check: SizeCheck, sizes: Mapping[Var, int]) -> None:
     """Refuse sizes for which a check does not hold."""
     one, other = value_of(check.one, sizes), value_of(check.other, sizes)
-    if truth_of(Binary(check.op, Const(one), Const(other)), {}):
+    if truth_of(Binary(check.op, Const(one), Const(other))):
         return
     because, fix = "are declared equal", None
     if check.op is not BinaryOp.EQ:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ragged.arith.index_intervals import value_of
 from ragged.errors import UserError
 from ragged.ir.expr import Var
 from ragged.tc.analyse import AnalysedFunction
@@ -24,7 +25,6 @@ from ragged.tc.arguments import (
 )
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
 from ragged.tc.errors import refuse_call
-from ragged.tc.intervals import value_of
 from ragged.tc.kernel import TcText
 from ragged.tc.known_calls import Domains, KnownCalls
 from ragged.tc.lower import stored

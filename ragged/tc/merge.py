@@ -8,12 +8,12 @@ from itertools import accumulate, chain, count
 from math import prod
 
 from ragged.arith.fold import times
+from ragged.arith.index_intervals import value_of
 from ragged.ir import expr as ir
 from ragged.ir.rewrite import Rewriter, substitute
 from ragged.ir.walk import variables
 from ragged.tc.analyse import AnalysedFunction
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, TensorVersion
-from ragged.tc.intervals import value_of
 from ragged.tc.mergeable import MergeCandidates, Pair, Place
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution
+from ragged.arith.index_intervals import bounds_of
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import variables
@@ -19,7 +20,6 @@ from ragged.polyhedral.largest_range import BoundedIndex, PolyhedralLimitError, 
 from ragged.tc.accesses import accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, SizeCheck
 from ragged.tc.errors import TcError
-from ragged.tc.intervals import interval_of
 from ragged.tc.prove import covers
 from ragged.tc.text import statement_text
 
@@ -247,7 +247,7 @@ def difference(upper: Expr, lower: Expr) -> Expr:
     """Return `upper - lower`, simplified."""
     if isinstance(lower, Const) and lower.value == 0:
         return upper
-    constant = interval_of(Binary(BinaryOp.SUB, upper, lower), {})
+    constant = bounds_of(Binary(BinaryOp.SUB, upper, lower))
     if constant is not None:
         return Const(constant[0])
     return affine(upper).plus(affine(lower), -1).expr

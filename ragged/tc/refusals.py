@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from ragged.arith.affine import Bounds
+from ragged.arith.index_intervals import Bounds, bounds_of, truth_of, value_of
 from ragged.errors import Location
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.walk import variables
@@ -15,7 +15,6 @@ from ragged.tc import tree as tc
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange
 from ragged.tc.errors import TcError
-from ragged.tc.intervals import interval_of, truth_of, value_of
 from ragged.tc.parse import parse
 from ragged.tc.ranges import extent_of, open_indices
 from ragged.tc.size_text import size_text
@@ -77,7 +76,7 @@ def empty(
 ) -> TcError:
     """Return the error for an index that has no values with these sizes."""
     own = statement.ranges[var]
-    extent = interval_of(extent_of(own), {each: (size, size) for each, size in sizes.items()})
+    extent = bounds_of(extent_of(own), _points(sizes).get)
     assert extent is not None and extent[0] == extent[1], "sizes say how long a range is, or nothing has to"
     given = any(
         isinstance(each, tc.RangeClause) and each.index == var.name for each in statement.source.clauses
@@ -163,8 +162,8 @@ def _corner(
                 **{var: (value, value) for var, value in zip(own, corner, strict=True)},
                 **_points(sizes),
             }
-            found = interval_of(access.index, point)
-            if access.condition is not None and truth_of(access.condition, point) is False:
+            found = bounds_of(access.index, point.get)
+            if access.condition is not None and truth_of(access.condition, point.get) is False:
                 continue  # it is not read there
             if found is not None and not (low <= found[0] and found[1] < high):
                 at = ", ".join(f"{var.name} = {value}" for var, value in zip(own, corner, strict=True))
@@ -177,7 +176,7 @@ def _corner(
 
 
 def _read_at(access: DimensionAccess, point: Mapping[Var, Bounds]) -> str:
-    places = [interval_of(index, point) for index in access.load.indices]
+    places = [bounds_of(index, point.get) for index in access.load.indices]
     shown = [
         str(place[0]) if place is not None and place[0] == place[1] else size_text(index)
         for place, index in zip(places, access.load.indices, strict=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ragged.arith.index_intervals import value_of
 from ragged.data.read import is_array
 from ragged.ir.expr import Const, Expr, Ref, Var
 from ragged.tc.checked import CheckedFunction, TensorVersion
 from ragged.tc.errors import refuse_call
-from ragged.tc.intervals import value_of
 from ragged.tc.size_text import size_text
 from ragged.tc.types import canonical
 

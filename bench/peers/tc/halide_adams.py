@@ -15,12 +15,12 @@ import numpy as np
 
 from bench.peers.tc.peer import Call, TcPeer
 from bench.tc.workloads import Operands, Workload, texts
+from ragged.arith.index_intervals import value_of
 from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.walk import subexpressions
 from ragged.tc.checked import CheckedFunction, CheckedStatement, TensorVersion
-from ragged.tc.intervals import value_of
 
 _TYPES = {
     DType.FLOAT32: hl.Float(32),

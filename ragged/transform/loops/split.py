@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
-from ragged.arith.affine import at_most
 from ragged.arith.fold import ONE, ZERO, at_least_zero, floordiv, modulo, plus, times
+from ragged.arith.index_intervals import at_most
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Const, Expr, Ref, Select, Var
 from ragged.ir.ops import BinaryOp

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.buffers import check_alone, is_size_expr
-from ragged.arith.affine import AffineForm, affine, at_most
+from ragged.arith.affine import AffineForm, affine
 from ragged.arith.bindings import Bindings, bindings
 from ragged.arith.fold import at_least_zero, plus, times
+from ragged.arith.index_intervals import at_most
 from ragged.errors import ScheduleError
 from ragged.ir.build import both, zero
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Unary, Var

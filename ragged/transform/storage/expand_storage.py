@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ragged.analysis.buffers import allocation, check_alone
-from ragged.arith.affine import at_most
+from ragged.arith.index_intervals import at_most
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Expr, Ref, Var
 from ragged.ir.index import contents

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from ragged.analysis.accesses import BufferAccess, uses_in
 from ragged.analysis.buffers import check_alone, check_known
-from ragged.arith.affine import AffineForm, Extents, affine
+from ragged.arith.affine import AffineForm, affine
 from ragged.arith.bindings import bindings
 from ragged.arith.fold import floordiv, modulo, plus, times
+from ragged.arith.index_intervals import Extents, below, bounds_of
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.memory_scope import MemoryScope
@@ -115,11 +116,11 @@ class _Slice:
         return (self.share.begin.value, self.share.count, self.dimension, self.width)
 
 
-def _slices(team: Site, buffer: Buffer, below: Extents, what: str) -> list[_Slice]:
+def _slices(team: Site, buffer: Buffer, extents: Extents, what: str) -> list[_Slice]:
     """Return the slice that each read of the buffer in the team's loop is in."""
     found: list[_Slice] = []
     for use in uses_in(team, buffer):
-        one = None if use.writes else _slice(use, below)
+        one = None if use.writes else _slice(use, extents)
         if one is None:
             text = expr_text(Load(buffer, use.indices))
             raise ScheduleError(
@@ -134,7 +135,7 @@ def _slices(team: Site, buffer: Buffer, below: Extents, what: str) -> list[_Slic
     return found
 
 
-def _slice(use: BufferAccess, below: Extents) -> _Slice | None:
+def _slice(use: BufferAccess, extents: Extents) -> _Slice | None:
     around = use.site.around
     for k, share in _shares(around):
         inner = Site(use.site.stage, use.site.stmt, around[k + 1 :])
@@ -143,7 +144,7 @@ def _slice(use: BufferAccess, below: Extents) -> _Slice | None:
             place = affine(inner.expand(index))
             width = place.terms.get(own, 0)
             rest = place.plus(AffineForm({own: width}), -1)
-            bounds = rest.interval(below)
+            bounds = bounds_of(rest, below(extents))
             if width > 0 and bounds is not None and bounds[0] >= 0 and bounds[1] < width:
                 return _Slice(share, dimension, width)
     return None

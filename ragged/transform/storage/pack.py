@@ -15,9 +15,9 @@ from ragged.analysis.buffers import (
     prepended,
     table_shape,
 )
-from ragged.arith.affine import divided
 from ragged.arith.bindings import Bindings, bindings, is_fixed
 from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
+from ragged.arith.index_intervals import divided
 from ragged.errors import ScheduleError
 from ragged.ir.build import both, zero
 from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragged.arith.affine import affine, at_most, divided, interval
+from ragged.arith.affine import affine
+from ragged.arith.index_intervals import at_most, below, bounds_of, divided
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Const, Ref, Unary, Var
 from ragged.ir.interpret.evaluate import Evaluator
@@ -18,7 +19,7 @@ LEAVES = st.one_of(st.integers(-20, 20).map(Const), st.sampled_from([*EXTENTS, F
 
 
 def _larger(parts):
-    operators = st.sampled_from([BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL])
+    operators = st.sampled_from([BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.MIN, BinaryOp.MAX])
     return st.one_of(
         st.builds(Binary, operators, parts, parts),
         st.builds(Unary, st.just(UnaryOp.NEG), parts),
@@ -44,7 +45,7 @@ def test_a_sum_is_what_it_was(index, place):
 
 @given(INDICES, PLACES)
 def test_an_interval_holds_every_value(index, place):
-    bounds = interval(index, EXTENTS)
+    bounds = bounds_of(index, below(EXTENTS))
     assert bounds is None or bounds[0] <= value(index, place) <= bounds[1]
 
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 
 from ragged.api.schedule import RaggedSchedule
+from ragged.arith.index_intervals import value_of
 from ragged.ir.interpret import interpret
 from ragged.tc import tree as tc
 from ragged.tc.arguments import read_arguments
-from ragged.tc.intervals import value_of
 from ragged.tc.lower import lower
 
 FUNCTIONS = {
