@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import ra
-from cortex.compiler.pipeline import lowering_steps, passes_for
+from cortex.compiler.pipeline import passes_for
 from cortex.linearize import Linearized, linearize
 from ragged.errors import ScheduleError
 from ragged.ir.equal import difference
@@ -23,6 +23,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.walk import leaves
 from ragged.machine import Grid
+from ragged.passes.pipeline import run_passes
 from tests.support.agreement import (
     Rows,
     at_roots,
@@ -76,7 +77,7 @@ def test_a_grid_of_blocks_agrees_with_the_oracle_or_refuses(case, blocks, thread
         if len(list(leaves(program.kernel))) > SMALL:
             continue
         try:
-            steps = lowering_steps(program, 1, Grid(blocks, threads, shared_bytes))
+            steps = run_passes(program, passes_for(1, Grid(blocks, threads, shared_bytes)))
         except ScheduleError:
             hypothesis.event("refused")
             continue
@@ -137,7 +138,7 @@ def check_steps(
     what: str,
 ) -> None:
     """Interpret the program as it is printed and parsed after each pass, and at the end as it is."""
-    steps = lowering_steps(program, threads)
+    steps = run_passes(program, passes_for(threads))
     assert [step.name for step in steps[1:]] == [each.name for each in passes_for(threads)]
     for step in steps:
         again = parse(to_text(step.program))

@@ -31,7 +31,7 @@ from ragged.machine import Grid
 from ragged.passes.discharge_checks import discharge_checks
 from ragged.passes.fuse_multiply_add import fuse_multiply_add
 from ragged.passes.insert_checks import insert_checks
-from ragged.passes.pipeline import Pass, Step, run_passes
+from ragged.passes.pipeline import Pass, Step
 from ragged.passes.serialize_loops import serialize_loops
 from ragged.schedule.result import rules_of
 
@@ -90,13 +90,6 @@ def passes_for(
 _ROUND = Pass(fuse_multiply_add, "last: it says how sums round, the same for every schedule before it")
 AS_WRITTEN = (Pass(serialize_loops, "loops that no worker shares, for one worker"), _ROUND)
 """The passes of loops that the default schedule leaves as they are."""
-
-
-def lowering_steps(
-    program: Program, threads: int, grid: Grid | None = None, options: ScheduleOptions = DEFAULT
-) -> tuple[Step, ...]:
-    """Return the program after each pass, from the given one to the one that code is generated from."""
-    return run_passes(program, passes_for(threads, grid, options))
 
 
 def generate_kernel(

@@ -8,7 +8,7 @@ from typing import Any
 
 import cortex
 from cortex import Node, models
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.linearize import Linearized, linearize
 from cortex.ra.model import Model
 from cortex.ra.schedule import default_schedule
@@ -17,7 +17,7 @@ from ragged.ir.program import Program
 from ragged.ir.stmt import Check, Stmt
 from ragged.ir.walk import leaves
 from ragged.passes.list_checks import condition_text
-from ragged.passes.pipeline import Step
+from ragged.passes.pipeline import Step, run_passes
 from ragged.prove import recording
 
 H, E, V = 4, 4, 10
@@ -63,7 +63,7 @@ class Compiled:
 def compiled(name: str) -> Compiled:
     model = MODELS[name]
     with recording() as facts:
-        steps = lowering_steps(default_schedule(model).lower(), threads=2)
+        steps = run_passes(default_schedule(model).lower(), passes_for(threads=2))
     function = cortex.compile(model, model.init_params(seed=0), threads=2)
     return Compiled(model, function, steps, {fact.name: fact for fact in facts})
 

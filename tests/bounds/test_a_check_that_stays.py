@@ -71,10 +71,11 @@ def test_what_was_changed_after_linearizing_ends_the_call(function, node, value)
 
 def ra_program():
     """Return the model's program with all its checks in it."""
-    from cortex.compiler.pipeline import lowering_steps
+    from cortex.compiler.pipeline import passes_for
     from cortex.ra.schedule import default_schedule
+    from ragged.passes.pipeline import run_passes
 
-    program = lowering_steps(default_schedule(MODEL).lower(), threads=2)[-1].program
+    program = run_passes(default_schedule(MODEL).lower(), passes_for(threads=2))[-1].program
     assert len(checks_in(program.kernel)) == 1
     return program
 

@@ -11,7 +11,7 @@ import pytest
 
 import cortex
 from cortex import ra
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.codegen.cuda import nvcc
 from ragged.codegen.target import grid_for
@@ -21,6 +21,7 @@ from ragged.ir.memory_scope import MemoryScope
 from ragged.ir.printer import to_text
 from ragged.ir.stmt import Alloc, Barrier, BarrierScope
 from ragged.ir.walk import statements
+from ragged.passes.pipeline import run_passes
 from ragged.runtime.cuda import caller, driver
 from tests.compiler.grids import HIDDEN, model_of, trees
 from tests.support.agreement import check_agreement
@@ -66,7 +67,7 @@ def results(model, out, count):
 def test_it_is_one_kernel_with_the_barriers_of_the_program_and_its_weights_on_chip(compiled):
     name, model, _, fn = compiled
     source = fn.show("cuda")
-    program = lowering_steps(default_schedule(model).lower(), 1, grid_for(TARGET))[-1].program
+    program = run_passes(default_schedule(model).lower(), passes_for(1, grid_for(TARGET)))[-1].program
     assert to_text(program) == fn.show("loops")
     body = source[source.index("__global__") :]
     assert body.count("__global__") == 1
@@ -154,9 +155,8 @@ def test_the_cache_has_it_by_its_target(cache_dir, monkeypatch):
 
 def test_weights_that_do_not_fit_stay_in_the_devices_memory():
     model = model_of("tree_lstm")
-    steps = lowering_steps(
-        default_schedule(model).lower(), 1, grid_for(f"{TARGET} -max_shared_memory_per_block=120")
-    )
+    grid = grid_for(f"{TARGET} -max_shared_memory_per_block=120")
+    steps = run_passes(default_schedule(model).lower(), passes_for(1, grid))
     program = next(step for step in steps if step.name == "default_schedule")
     allocated = [stmt.buffer for stmt in statements(program.program.kernel) if isinstance(stmt, Alloc)]
     assert {b.name for b in allocated if b.scope is MemoryScope.SHARED} == {"U_f_chip", "U_o_chip"}

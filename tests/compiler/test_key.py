@@ -6,7 +6,7 @@ import pytest
 
 from cortex import models, ra
 from cortex.compiler.compile import recipe_of
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ilir.structure import BATCH, CHILD, NODE
 from cortex.ra.schedule import default_schedule
 from ragged.compiled.key import key_of, locations
@@ -15,6 +15,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.stmt import For
 from ragged.ir.walk import statements
+from ragged.passes.pipeline import run_passes
 
 MODELS = {
     "tree_sum": models.tree_sum(hidden=16, vocab=50),
@@ -51,7 +52,9 @@ def reparsed(program: Program) -> Program:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_the_key_holds_of_a_program_determines_the_code(program, threads):
-    texts = [to_text(lowering_steps(each, threads)[-1].program) for each in (program, reparsed(program))]
+    texts = [
+        to_text(run_passes(each, passes_for(threads))[-1].program) for each in (program, reparsed(program))
+    ]
     assert texts[0] == texts[1]
 
 

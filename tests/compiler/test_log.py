@@ -12,7 +12,7 @@ import pytest
 import ragged.passes
 import ragged.transform
 from cortex import models
-from cortex.compiler.pipeline import lowering_steps, passes_for
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.codegen.tir import stage_function
 from ragged.ir.parser import parse
@@ -20,6 +20,7 @@ from ragged.ir.printer import to_text
 from ragged.ir.program import Program
 from ragged.ir.verify import verify
 from ragged.machine import Grid
+from ragged.passes.pipeline import run_passes
 from ragged.schedule.loop_schedule import LoopSchedule
 from tests.support.cells import child_sum
 
@@ -61,7 +62,7 @@ def tir(program: Program) -> str:
 
 @pytest.mark.parametrize(("name", "threads"), [*TRIED, *OTHERS])
 def test_the_log_pasted_back_gives_the_same_tir(name, threads):
-    steps = lowering_steps(default_schedule(MODELS[name]).lower(), threads)
+    steps = run_passes(default_schedule(MODELS[name]).lower(), passes_for(threads))
     place = next(k for k, step in enumerate(steps) if step.name == "default_schedule")
     log = "\n".join(steps[place].notes)
     assert name == "tree_sum" or log.count("s.apply(") > 10
@@ -76,7 +77,7 @@ def test_the_log_pasted_back_gives_the_same_tir(name, threads):
 
 
 def test_the_log_of_a_grids_schedule_gives_the_same_program():
-    steps = lowering_steps(default_schedule(MODELS["tree_lstm"]).lower(), 1, Grid(5, 8, 10_000))
+    steps = run_passes(default_schedule(MODELS["tree_lstm"]).lower(), passes_for(1, Grid(5, 8, 10_000)))
     place = next(k for k, step in enumerate(steps) if step.name == "default_schedule")
     log = "\n".join(note for note in steps[place].notes if not note.startswith("#"))
     program = taken_again(log, steps[place - 1].program)

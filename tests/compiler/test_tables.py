@@ -9,11 +9,12 @@ import pytest
 
 import cortex
 from cortex import Node, models
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.errors import UserError
 from ragged.ir.printer import to_text
 from ragged.machine import Grid
+from ragged.passes.pipeline import run_passes
 from tests.compiler.test_bits import bits
 from tests.ra.test_tabulate import Cell
 
@@ -142,6 +143,6 @@ def test_what_is_no_number_of_bytes(most):
 
 def test_a_grids_tables_are_tiled_for_the_processor_that_makes_them():
     program = default_schedule(MODEL, 1 << 20).lower()
-    steps = lowering_steps(program, 1, Grid(5, 8, 10_000))
+    steps = run_passes(program, passes_for(1, Grid(5, 8, 10_000)))
     bind = to_text(steps[-1].program).partition("with bind:")[2].partition("with kernel")[0]
     assert "W_packed_first" in bind and "vectorized" in bind

@@ -10,7 +10,7 @@ import pytest
 
 import cortex
 from cortex import models
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.compiled.operations import operations_per_iteration
 from ragged.compiled.spin_time import spin_time_by_batch
@@ -18,6 +18,7 @@ from ragged.errors import UserError
 from ragged.ir.stmt import For, LoopKind
 from ragged.ir.walk import statements
 from ragged.machine import this_machine
+from ragged.passes.pipeline import run_passes
 
 MODELS = {
     "tree_fc": models.tree_fc(hidden=24, vocab=50),
@@ -112,7 +113,7 @@ def test_calls_from_many_threads(functions):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_library_model_is_shared_out(name):
     program = default_schedule(MODELS[name]).lower()
-    steps = {threads: lowering_steps(program, threads) for threads in (1, 2)}
+    steps = {threads: run_passes(program, passes_for(threads)) for threads in (1, 2)}
     assert next(s.kind for s in loops(steps[2][-1].program)) is LoopKind.TEAM
     (log,) = (step.notes for step in steps[2] if step.name == "default_schedule")
     assert any(line.startswith("s.apply(distribute_over_team") for line in log)

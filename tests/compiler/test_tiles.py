@@ -11,13 +11,14 @@ import pytest
 
 import cortex
 from cortex import models, ra
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.ir.expr import Const, Load, Role
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import LoopKind, Reduce
 from ragged.ir.walk import subexpressions
+from ragged.passes.pipeline import run_passes
 from tests.support.agreement import check_agreement
 
 MODELS: dict[str, Callable[[int], ra.Model]] = {
@@ -55,7 +56,7 @@ def _is_product(site: Site, stmt: Reduce) -> bool:
 @cache
 def tiled(name: str, hidden: int, threads: int) -> Program:
     """Return what the default schedule makes of a model."""
-    steps = lowering_steps(default_schedule(MODELS[name](hidden)).lower(), threads=threads)
+    steps = run_passes(default_schedule(MODELS[name](hidden)).lower(), passes_for(threads=threads))
     return next(step.program for step in steps if step.name == "default_schedule")
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import cortex
 from cortex import ra
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.linearize import Linearized, linearize
 from ragged.ir.program import Program
 from ragged.ir.stmt import Barrier
 from ragged.ir.verify import verify
 from ragged.ir.walk import statements
+from ragged.passes.pipeline import run_passes
 from tests.support.agreement import check_agreement, interpreted
 
 N, H, V = ra.N, 4, 10
@@ -86,4 +87,4 @@ def check_compiled(model: ra.Model, schedule: ra.Schedule) -> None:
 
 def final(program: Program) -> Program:
     """Return what the default passes make of a lowered program for two threads."""
-    return lowering_steps(program, threads=2)[-1].program
+    return run_passes(program, passes_for(threads=2))[-1].program

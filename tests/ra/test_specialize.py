@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cortex
 from cortex import Node, ra
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ilir.check_classes import check_classes
 from cortex.ilir.classes import Comparison, NodeClass
 from cortex.linearize import linearize
@@ -24,6 +24,7 @@ from ragged.ir.interpret import CheckFailed
 from ragged.ir.ops import BinaryOp
 from ragged.ir.pointer_facts import Uniform
 from ragged.ir.program import StageKind
+from ragged.passes.pipeline import run_passes
 from tests.support.agreement import interpreted
 from tests.support.random_cells import cells
 from tests.support.random_structures import batches
@@ -251,7 +252,7 @@ def test_loops_over_children_are_as_long_as_the_class_says():
     )
     text = str(schedule.lower())
     assert "for k in serial(3, K):" in text and "for k in serial(num_children(node), K):" in text
-    steps = lowering_steps(schedule.lower(), threads=1)
+    steps = run_passes(schedule.lower(), passes_for(threads=1))
     checks = next(step for step in steps if step.name == "discharge_checks")
     proven = [note for note in checks.notes if "child_begin(node) + k" in note and "Uniform" in note]
     assert proven and all(note.startswith("proven") for note in proven)

@@ -3,7 +3,7 @@
 import pytest
 
 from cortex import models
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.analysis.contractions import contraction_of, contractions, contractions_in
 from ragged.analysis.site_of import site_of
@@ -13,12 +13,13 @@ from ragged.ir.program import StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Label
 from ragged.ir.walk import leaves
+from ragged.passes.pipeline import run_passes
 
 
 @pytest.fixture(scope="module")
 def programs():
     model = default_schedule(models.tree_rnn(8, 8, 7)).lower()
-    return [step.program for step in lowering_steps(model, threads=2)]
+    return [step.program for step in run_passes(model, passes_for(threads=2))]
 
 
 def test_a_contraction_is_found_by_its_update(programs):

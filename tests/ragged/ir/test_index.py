@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cortex import models
-from cortex.compiler.pipeline import lowering_steps
+from cortex.compiler.pipeline import passes_for
 from cortex.ra.schedule import default_schedule
 from ragged.analysis.site_of import site_of
 from ragged.ir.index import index_of
@@ -12,6 +12,7 @@ from ragged.ir.program import Program
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For
 from ragged.ir.walk import leaves
+from ragged.passes.pipeline import run_passes
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
 
@@ -47,7 +48,7 @@ def check_index(program: Program) -> None:
 
 
 def test_every_step_of_a_model_is_indexed_as_it_is():
-    for step in lowering_steps(default_schedule(models.tree_lstm(8, 8, 7)).lower(), threads=2):
+    for step in run_passes(default_schedule(models.tree_lstm(8, 8, 7)).lower(), passes_for(threads=2)):
         check_index(step.program)
 
 
