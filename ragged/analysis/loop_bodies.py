@@ -16,6 +16,15 @@ def loop_of(program: Program, var: Var) -> For:
     return found.stmt
 
 
+def lets_of(body: Stmt) -> tuple[tuple[Let, ...], Stmt]:
+    """Return the lets that a body begins with, outermost first, and what stands in them."""
+    found: list[Let] = []
+    while isinstance(body, Let):
+        found.append(body)
+        body = body.body
+    return tuple(found), body
+
+
 def parts_of(loop: For) -> list[Stmt]:
     """Return the statements directly in a loop, under its lets and allocations."""
     body = loop.body

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragged.analysis.dependence import storage
+from ragged.analysis.loop_bodies import lets_of
 from ragged.arith.affine import growth
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Var
 from ragged.ir.ops import BinaryOp, Combiner
-from ragged.ir.rewrite import substitute
-from ragged.ir.stmt import Block, For, Let, Reduce, Stmt, Store
+from ragged.ir.rewrite import substitute_lets
+from ragged.ir.stmt import Block, For, Let, Reduce, Store
 from ragged.ir.walk import mentions
 
 LANES = 16
@@ -62,7 +63,7 @@ def matrix_nest(rows: For, packed: bool = True) -> MatrixNest | str:
 
     Without `packed`, the parameters' columns need not be side by side in memory yet.
     """
-    lets, inner = _lets(rows.body)
+    lets, inner = lets_of(rows.body)
     loops: list[For] = []
     while isinstance(inner, For):
         loops.append(inner)
@@ -88,14 +89,7 @@ def matrix_nest(rows: For, packed: bool = True) -> MatrixNest | str:
 
 def _mentions_any(load: Load, variables: Sequence[Var], lets: Sequence[Let]) -> bool:
     """Return whether indices use one of the variables, directly or by a let."""
-    return any(mentions(_expanded(index, lets), variables) for index in load.indices)
-
-
-def _expanded(expr: Expr, lets: Sequence[Let]) -> Expr:
-    """Return an expression with what lets stand for in place of them."""
-    for let in reversed(lets):
-        expr = substitute(expr, {let.var: let.value})
-    return expr
+    return any(mentions(substitute_lets(index, lets), variables) for index in load.indices)
 
 
 def _checked(nest: MatrixNest, packed: bool) -> MatrixNest | str:
@@ -125,27 +119,19 @@ def _checked(nest: MatrixNest, packed: bool) -> MatrixNest | str:
 
 def _is_side_by_side(load: Load, var: Var, lets: Sequence[Let]) -> bool:
     last = load.buffer.order[-1]
-    steps = [growth(_expanded(index, lets), var) for index in load.indices]
+    steps = [growth(substitute_lets(index, lets), var) for index in load.indices]
     return steps == [1 if d == last else 0 for d in range(len(steps))]
 
 
 def _has_even_rows(load: Load, nest: MatrixNest) -> bool:
     """Return whether rows are even steps in memory, in other dimensions than the one that is side by side."""
     last, var = load.buffer.order[-1], nest.rows.var
-    steps = [growth(_expanded(index, nest.lets), var) for index in load.indices]
+    steps = [growth(substitute_lets(index, nest.lets), var) for index in load.indices]
     return None not in steps and steps[last] == 0 and any(steps)
 
 
 def _is_even(load: Load, var: Var, lets: Sequence[Let]) -> bool:
-    return all(growth(_expanded(index, lets), var) is not None for index in load.indices)
-
-
-def _lets(body: Stmt) -> tuple[tuple[Let, ...], Stmt]:
-    found: list[Let] = []
-    while isinstance(body, Let):
-        found.append(body)
-        body = body.body
-    return tuple(found), body
+    return all(growth(substitute_lets(index, lets), var) is not None for index in load.indices)
 
 
 def _product(update: Store | Reduce) -> tuple[Load, Load] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragged.analysis.loop_bodies import lets_of
 from ragged.api.lower import LoweredOperators
 from ragged.api.signature import Order, Policy, ShareTable
 from ragged.api.values import ValueLike, as_index
@@ -13,7 +14,7 @@ from ragged.ir.dtype import DType
 from ragged.ir.expr import Expr, Function, Ref, Var
 from ragged.ir.facts import Shares
 from ragged.ir.printer import expr_text
-from ragged.ir.rewrite import substitute
+from ragged.ir.rewrite import substitute, substitute_lets
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Let
 from ragged.ir.walk import variables
@@ -79,11 +80,7 @@ def _table(loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Valu
     """Return the prelude's table of the work of each iteration of a loop."""
     found = loop_site(loops.program, loop, what.partition(":")[0])
     assert isinstance(found.stmt, For)
-    around, body = [*found.around, found.stmt], found.stmt.body
-    lets: list[Let] = []
-    while isinstance(body, Let):
-        lets.append(body)
-        body = body.body
+    around, (lets, body) = (*found.around, found.stmt), lets_of(found.stmt.body)
     inside = Site(found.stage, body, (*around, *lets))
     bound = {outer.var for outer in (*around, *lets) if isinstance(outer, For | Let)}
     names: dict[Var, Expr] = {}
@@ -92,8 +89,7 @@ def _table(loops: LoopSchedule, lowered: LoweredOperators, loop: Var, work: Valu
             names[tensor.dims[position].dim.var] = Ref(var)
     value = substitute(lowered.functions.expr(as_index(work, what).expr), names)
     require_index(loops.program, inside, value, ZERO, what)
-    for let in reversed(lets):
-        value = substitute(value, {let.var: let.value})
+    value = substitute_lets(value, lets)
     extent = found.stmt.extent
     if variables(value, extent) - {loop}:
         raise ScheduleError(

@@ -9,7 +9,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Expr, Load, Ref, Role, Var
 from ragged.ir.index import contents
 from ragged.ir.program import Program
-from ragged.ir.rewrite import substitute
+from ragged.ir.rewrite import substitute, substitute_lets
 from ragged.ir.stmt import For, Let, Reduce, Store
 from ragged.ir.walk import leaves, loads, statements
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -105,7 +105,6 @@ def _rows(nest: For, other: For) -> Expr:
     """Return what a product's matrix is multiplied with, in the loops of another nest."""
     lets = [stmt for stmt in statements(nest) if isinstance(stmt, Let)]
     rows: Expr = next(load for load in _read(nest) if load.buffer.role not in _FIXED)
-    for let in reversed(lets):
-        rows = substitute(rows, {let.var: let.value})
+    rows = substitute_lets(rows, lets)
     loops = zip(contents(nest).loops, contents(other).loops, strict=False)
     return substitute(rows, {mine: Ref(yours) for mine, yours in loops})

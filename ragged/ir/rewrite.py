@@ -284,3 +284,10 @@ class _OfVariables(Substitution):
 def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Return `expr` with the variables in `values` replaced."""
     return _OfVariables(values=values).expr(expr) if values else expr
+
+
+def substitute_lets(expr: Expr, lets: Sequence[Let]) -> Expr:
+    """Return `expr` with what lets bind in place of their variables; the lets stand in each other, outermost first."""
+    for let in reversed(lets):
+        expr = substitute(expr, {let.var: let.value})
+    return expr
