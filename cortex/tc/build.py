@@ -15,8 +15,8 @@ from cortex.tc.expressions import ModelTensors, StatementExpressions
 from cortex.tc.ranges import extents_of
 from cortex.tc.symbols import Symbols, Tensor, symbols_of
 from ragged.errors import Location, ModelError
-from ragged.tc import TcError
 from ragged.tc import tree as tc
+from ragged.tc.errors import TcError
 from ragged.tc.reads import named_in
 
 B = TypeVar("B", bound=Body)

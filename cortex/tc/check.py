@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from cortex.tc.ranges import children_indices, dense_indices
-from cortex.tc.symbols import Symbols, refuse
+from cortex.tc.symbols import Symbols
 from ragged.tc import tree as tc
+from ragged.tc.errors import refuse
 from ragged.tc.text import expression_text
 
 

@@ -10,9 +10,10 @@ from cortex import ra
 from cortex.ra.expr import Expression, as_float
 from cortex.ra.tensor import NodeInput, Placeholder
 from cortex.tc.ranges import children_indices
-from cortex.tc.symbols import Symbols, Tensor, refuse
+from cortex.tc.symbols import Symbols, Tensor
 from ragged.ir.elementwise import COMPOSED, FUNCTIONS
 from ragged.tc import tree as tc
+from ragged.tc.errors import refuse
 from ragged.tc.text import expression_text, statement_text
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -6,7 +6,7 @@ from cortex.ra.model import Model
 from cortex.tc.build import model_of
 from cortex.tc.symbols import size_names
 from ragged.errors import UserError
-from ragged.tc import TcError
+from ragged.tc.errors import TcError
 from ragged.tc.library import FunctionLibrary
 from ragged.tc.parse import parse
 from ragged.tc.text import definition_text

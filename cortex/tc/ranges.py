@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 
-from cortex.tc.symbols import Symbols, Tensor, refuse, value_at
-from ragged.tc import TcError
+from cortex.tc.symbols import Symbols, Tensor, value_at
 from ragged.tc import tree as tc
+from ragged.tc.errors import TcError, refuse
 from ragged.tc.reads import named_in, reads_of
 from ragged.tc.text import expression_text, statement_text
 

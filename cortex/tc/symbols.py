@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ragged.errors import Location
-from ragged.tc import TcError
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
+from ragged.tc.errors import refuse
 from ragged.tc.text import expression_text
 from ragged.tc.types import canonical
 
@@ -17,11 +17,6 @@ NODE_FUNCTIONS: Final = frozenset(("left", "right", "child", "children", "leaf",
 """What a text asks of a node."""
 _ARITHMETIC = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "/": int.__floordiv__, "%": int.__mod__}
 _TYPES = ("float32", "int32", "int64")
-
-
-def refuse(what: str, at: Location, because: str | None = None, fix: str | None = None) -> TcError:
-    """Return the error of a rule of names or types."""
-    return TcError("check", what, at=at, because=because, fix=fix)
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ragged.ir import expr as ir
 from ragged.tc import tree as tc
 from ragged.tc.checked import CheckedFunction, LengthParameter, SizeCheck, TensorVersion
+from ragged.tc.errors import refuse
 from ragged.tc.reads import lengths_of, named_in
-from ragged.tc.scope import TcScope, refuse
+from ragged.tc.scope import TcScope
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, INT, canonical, narrows
 

@@ -16,8 +16,9 @@ from ragged.tc import tree as tc
 from ragged.tc.calls import bind_arguments, fits
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, SizeCheck, TensorVersion
 from ragged.tc.declare import check_free, check_names, declare, declare_sizes, extent_of_dim, refuse_recursion
+from ragged.tc.errors import refuse
 from ragged.tc.reads import lengths_of, reads_of
-from ragged.tc.scope import TcScope, refuse
+from ragged.tc.scope import TcScope
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, canonical, is_float, join, narrows
 

@@ -9,7 +9,8 @@ from ragged.ir import expr as ir
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
 from ragged.tc.checked import AXES, CheckedFunction, IndexRange, LengthParameter, TensorVersion
-from ragged.tc.scope import TcScope, refuse
+from ragged.tc.errors import refuse
+from ragged.tc.scope import TcScope
 from ragged.tc.text import expression_text
 from ragged.tc.types import INT, canonical, is_int
 

@@ -33,6 +33,11 @@ class TcError(UserError):
         self.column = None if at is None else at.column
 
 
+def refuse(what: str, at: Location, because: str | None = None, fix: str | None = None) -> TcError:
+    """Return the error of a rule of names or types."""
+    return TcError("check", what, at=at, because=because, fix=fix)
+
+
 def refuse_call(
     function: CheckedFunction, what: str, because: str | None = None, fix: str | None = None
 ) -> TcError:

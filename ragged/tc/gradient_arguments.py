@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ragged.tc.checked import CheckedFunction
-from ragged.tc.scope import refuse
+from ragged.tc.errors import refuse
 from ragged.tc.types import is_float
 
 

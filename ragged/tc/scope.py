@@ -7,14 +7,13 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from ragged.errors import Location
 from ragged.ir import expr as ir
 from ragged.ir.dtype import DType
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.tc import tree as tc
 from ragged.tc.builtins import builtin
 from ragged.tc.checked import LengthParameter, TensorVersion
-from ragged.tc.errors import TcError
+from ragged.tc.errors import TcError, refuse
 from ragged.tc.text import expression_text
 from ragged.tc.types import BOOL, FLOAT, INT, canonical, computed, converted, is_float, is_int, join
 
@@ -29,11 +28,6 @@ _BINARY = {
 
 _MOST_LETS = 256
 """The most reads of names for expressions in one statement, with those within them."""
-
-
-def refuse(what: str, at: Location, because: str | None = None, fix: str | None = None) -> TcError:
-    """Return the error of a rule of names or types."""
-    return TcError("check", what, at=at, because=because, fix=fix)
 
 
 @dataclass
