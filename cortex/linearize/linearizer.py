@@ -19,8 +19,6 @@ from cortex.linearize.unread import report_unread
 from cortex.linearize.vocab import Vocab
 from ragged.errors import DataError
 
-__all__ = ["Linearizer", "linearize"]
-
 MAX_NODES = 2**26
 """The most nodes, and edges, of a batch by default: about 4 GB, at 60 bytes for a node with one word."""
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from ragged.api.inputs import InputLengths, Key
 from ragged.api.observed import Sizes
 from ragged.api.signature import (
-    Affine,
     Derived,
     Fixed,
     Order,
@@ -27,6 +26,7 @@ from ragged.api.signature import (
 )
 from ragged.codegen.entry import Argument, ArgumentKind, Value
 from ragged.compiled.parts import CompiledParts
+from ragged.compiled.sizes import Affine
 from ragged.compiled.spin_time import spin_time_ns
 from ragged.data import Lengths
 from ragged.data.parts import checked_size

@@ -8,10 +8,11 @@ from functools import reduce
 from ragged.api.dims import affine_sizes
 from ragged.api.functions_of import Functions
 from ragged.api.program import ScheduleDecisions
-from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
+from ragged.api.signature import Derived, Fixed, RaggedSignature, Rule, Sized, TensorSpec, Varying
 from ragged.api.tensors import Kind, RaggedTensor
 from ragged.arith.fold import times
 from ragged.compiled.signature import Parameter
+from ragged.compiled.sizes import Affine
 from ragged.ir.expr import Call, Const, Expr, Ref, Var
 from ragged.ir.walk import variables
 from ragged.layout.packed import PackedLayout, packed

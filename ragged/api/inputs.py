@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ragged.api.signature import Affine, Derived, Fixed, RaggedSignature, Sized, TensorSpec, Varying
-from ragged.compiled.sizes import Known, SizeEquation, solve_sizes
+from ragged.api.signature import Derived, Fixed, RaggedSignature, Sized, TensorSpec, Varying
+from ragged.compiled.sizes import Affine, Known, SizeEquation, solve_sizes
 from ragged.data import Lengths, RaggedArray, array
 from ragged.data.faults.given import conversion
 from ragged.data.lengths import checked_lengths

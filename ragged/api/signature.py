@@ -9,7 +9,7 @@ from typing import assert_never
 
 import msgspec
 
-from ragged.compiled.signature import Parameter, Signature, names_of
+from ragged.compiled.signature import Signature, names_of
 from ragged.compiled.sizes import Affine
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Role
@@ -170,19 +170,3 @@ class RaggedSignature(Signature):
     def __str__(self) -> str:
         parameters = (f"{name}: {each}" for name, each in self.parameters.items())
         return f"({', '.join((*map(str, self.inputs), *parameters))}) -> {', '.join(map(str, self.outputs))}"
-
-
-__all__ = [
-    "Affine",
-    "Derived",
-    "Fixed",
-    "Order",
-    "Parameter",
-    "Policy",
-    "RaggedSignature",
-    "Rule",
-    "ShareTable",
-    "Sized",
-    "TensorSpec",
-    "Varying",
-]

@@ -48,7 +48,7 @@ def stored(tensor: RaggedTensor, decisions: ScheduleDecisions, functions: Functi
     if tensor in decisions.at:
         depth = decisions.at[tensor][1]
         bound = [
-            extent if position < depth else _most(tensor, position, dims, functions)
+            extent if position < depth else _most(position, dims, functions)
             for position, (_, extent) in enumerate(dims)
         ]
         layout = temporary(dims, depth, bound, functions.tables)
@@ -77,9 +77,7 @@ def _bulk(tensor: RaggedTensor, layout: PackedLayout, outer: int, inner: int, mu
     return replace(layout, shape=tuple(shape))
 
 
-def _most(
-    tensor: RaggedTensor, position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions
-) -> Expr:
+def _most(position: int, dims: Sequence[tuple[Var, Expr]], functions: Functions) -> Expr:
     """Return an upper bound of a dimension's extent: a number or a size if it has one, else the largest of all rows."""
     extent = dims[position][1]
     bounds = (

@@ -18,7 +18,7 @@ from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.walk import subexpressions
 from ragged.polyhedral.bound_exprs import expr_of
-from ragged.polyhedral.context import PolyhedralLimitError, isl_context
+from ragged.polyhedral.context import isl_context
 from ragged.polyhedral.formula_text import FormulaText
 
 
@@ -145,6 +145,3 @@ def _joined(op: BinaryOp, given: Iterable[Expr]) -> Expr:
 
 def _value(number: Const) -> int:
     return int(number.value)
-
-
-__all__ = ["BoundedIndex", "PolyhedralLimitError", "largest_range"]

@@ -16,7 +16,8 @@ from ragged.arith.index_intervals import bounds_of
 from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import variables
-from ragged.polyhedral.largest_range import BoundedIndex, PolyhedralLimitError, largest_range
+from ragged.polyhedral.context import PolyhedralLimitError
+from ragged.polyhedral.largest_range import BoundedIndex, largest_range
 from ragged.tc.accesses import accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, SizeCheck
 from ragged.tc.errors import TcError

@@ -10,7 +10,8 @@ from ragged.arith.index_intervals import Bounds, bounds_of, truth_of, value_of
 from ragged.errors import Location
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.walk import variables
-from ragged.polyhedral.largest_range import PolyhedralLimitError, largest_range
+from ragged.polyhedral.context import PolyhedralLimitError
+from ragged.polyhedral.largest_range import largest_range
 from ragged.tc import tree as tc
 from ragged.tc.accesses import DimensionAccess, accesses_of
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange

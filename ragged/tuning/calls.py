@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ragged.api.signature import Affine, Fixed, RaggedSignature, Rule, Sized, TensorSpec
+from ragged.api.signature import Fixed, RaggedSignature, Rule, Sized, TensorSpec
 from ragged.auto.shapes import Shape
+from ragged.compiled.sizes import Affine
 from ragged.data import Lengths, RaggedArray
 from ragged.errors import UserError
 from ragged.tuning.records import digest
