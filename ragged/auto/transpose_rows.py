@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ragged.analysis.loop_bodies import loop_of
+from ragged.analysis.loop_bodies import lets_of, loop_of
 from ragged.analysis.strides import is_consecutive
 from ragged.analysis.transposed_tiles import SIDES
 from ragged.arith.affine import growth
@@ -12,9 +13,9 @@ from ragged.arith.fold import floordiv, times
 from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Expr, Var
 from ragged.ir.program import Program, StageKind
-from ragged.ir.rewrite import Substitution, substitute
+from ragged.ir.rewrite import substitute_lets
 from ragged.ir.sites import sites
-from ragged.ir.stmt import For, Label, Let, LoopKind, Store
+from ragged.ir.stmt import For, Label, LoopKind, Store
 from ragged.ir.walk import loads, mentions
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -50,8 +51,8 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
 
     The last nest is what `transposed_tile` finds. More columns than squares of half of the first cache have are stored
     strip by strip: a row of the next strip is elsewhere in memory, and looking its page up costs more than a square.
-    Rows and columns that fill no square have nests as they were; what a primitive refuses is left as it is. Comes before `vectorize_columns`, which leaves such loops alone: what they read
-    is not side by side.
+    Rows and columns that fill no square have nests as they were; what a primitive refuses is left as it is. Comes
+    before `vectorize_columns`, which leaves such loops alone: what they read is not side by side.
     """
     side = machine.lanes(4)
     if side not in SIDES:
@@ -104,15 +105,12 @@ def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
 
 def turned_loop(outer: For) -> For | None:
     """Return a loop in `outer` that stores numbers side by side, which are read side by side along `outer`; or None."""
-    lets, body = dict[Var, Expr](), outer.body
-    while isinstance(body, Let):
-        lets[body.var] = substitute(body.value, lets)
-        body = body.body
+    lets, body = lets_of(outer.body)
     match body:
         case For(kind=LoopKind.SERIAL, body=Store() as store) if outer.kind is LoopKind.SERIAL:
-            read = Substitution(values=lets).stmt(store)
-            assert isinstance(read, Store)
-            is_found = store.buffer.dtype is DType.FLOAT32 and _is_turned(read, outer.var, body.var)
+            indices = tuple(substitute_lets(index, lets) for index in store.indices)
+            own = replace(store, indices=indices, value=substitute_lets(store.value, lets))
+            is_found = store.buffer.dtype is DType.FLOAT32 and _is_turned(own, outer.var, body.var)
             return body if is_found else None
         case _:
             return None

@@ -33,10 +33,10 @@ def scan_prefixes(program: Program) -> Rewritten:
             for j in serial(N):
                 y[i, j] = (y[i, j - 1] if 0 < j else 0.0) + x[i, j]
 
-    What is reduced is the same for all prefixes, and the order of each stays: a result has the same bits. Elements may be
-    left out at the end: of `k in serial(j)` the step is `y[i, j - 1] + x[i, j - 1] if 0 < j else 0.0`. An element of a
-    prefix may itself be reduced, by loops inside of that over `k`: these stay. The loop over prefixes is serial. Comes
-    before loops are changed.
+    What is reduced is the same for all prefixes, and the order of each stays: a result has the same bits. Elements may
+    be left out at the end: of `k in serial(j)` the step is `y[i, j - 1] + x[i, j - 1] if 0 < j else 0.0`. An element of
+    a prefix may itself be reduced, by loops inside of that over `k`: these stay. The loop over prefixes is serial.
+    Comes before loops are changed.
     """
     found = [scan for site in sites(program) if (scan := _scan(program, site)) is not None]
     return _Scan(scans=found).program(program, kinds=(StageKind.KERNEL,))

@@ -40,9 +40,9 @@ def scatter_sums(program: Program) -> Rewritten:
                     for d_i in serial(min(D - d_o * 16, 16)):
                         y[rows[l], d_o * 16 + d_i] = y[rows[l], d_o * 16 + d_i] + x[l, d_o * 16 + d_i]
 
-    What is stored of an element after its sum, as a narrower number, is stored in loops after all terms. Each element is
-    the sum of the same terms in the same order, without the zeros in between: its bits stay. Terms are added one after
-    another, columns and other dimensions in parallel; without these one worker adds all. The time is that of the terms,
+    What is stored of an element after its sum, as a narrower number, is stored in loops after all terms. Each element
+    is the sum of the same terms in the same order, without the zeros in between: its bits stay. Terms are added one
+    after another, columns and other dimensions in parallel; without these one worker adds all. The time is that of the terms,
     where it was that of all pairs of an element and a term. This is the gradient of a look-up in a table, `rows[l]` or
     `rows[e, l]`. An axis that a condition says the index of is no loop first: in the sum of `x[l, d] if l == row[e]
     else 0.0` over l one term is left, `x[row[e], d]`.
