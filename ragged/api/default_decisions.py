@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from math import prod
@@ -44,18 +45,21 @@ def decide_by_default(schedule: RaggedSchedule) -> RaggedSchedule:
         return schedule
     made = RaggedSchedule(*schedule.outputs, name=schedule.name)
     refused: dict[Refusal, None] = {}
-    done: list[tuple[RaggedTensor, int, Value]] = []
+    done: list[tuple[str, int, Value]] = []
     try:
-        for find in (_row_of_product, _row_of_table):
+        for pattern in (_Pattern(_row_of_product, _has_table), _Pattern(_row_of_table, RowGroup.is_apart)):
             tried: set[RaggedTensor] = set()
             while (tensor := next((each for each in _open(made) if each not in tried), None)) is not None:
                 tried.add(tensor)
                 try:
-                    done += _tiled(made, tensor, find)
+                    done += _tiled(made, tensor, pattern)
                 except ScheduleError as error:
                     refused[Refusal.of("tile_rows", error)] = None
-        for result, depth, work in done:
-            loops = result.loops[:depth]
+        results = {
+            each.name: each for each in made.tensors
+        }  # a later one may have taken the place of its readers
+        for name, depth, work in done:
+            loops = results[name].loops[:depth]
             for outer, inner in pairwise(loops):
                 made.fuse_loops(outer, inner)
             made.balance(loops[-1], work)
@@ -75,25 +79,29 @@ def _open(schedule: RaggedSchedule) -> list[RaggedTensor]:
     return [tensor for tensor in computed(schedule.tensors) if tensor not in tiled]
 
 
-def _tiled(
-    schedule: RaggedSchedule, tensor: RaggedTensor, find: Callable[[RaggedTensor], tuple[int, Value] | None]
-) -> list[tuple[RaggedTensor, int, Value]]:
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What reductions have rows to tile: `find` returns the dimension of these, and how many terms each row has.
+
+    `suits` says whether those that are computed with the rows are such that tiles pay.
+    """
+
+    find: Callable[[RaggedTensor], tuple[int, Value] | None]
+    suits: Callable[[RowGroup, RaggedTensor], bool]
+
+
+def _tiled(schedule: RaggedSchedule, tensor: RaggedTensor, pattern: _Pattern) -> list[tuple[str, int, Value]]:
     """Tile the rows of what is computed from a reduction, if it has the pattern.
 
-    `find` returns its dimension of rows and how many terms each has, which is a number that varies. Return the result,
-    the number of loops around the tiles, and the work of an iteration of them.
+    Return the name of the result, the number of loops around the tiles, and the work of an iteration of them.
     """
-    found = find(tensor)
+    found = pattern.find(tensor)
     if found is None:
         return []
     result, row = _result(schedule, tensor, found[0])
     rows = result.dims[row]
     group = row_group("tile_rows", result, row, schedule.tensors, schedule.outputs)
-    if tensor not in group.places:
-        return []
-    if find is _row_of_product and not any(_is_table(group, each) for each in group.places):
-        return []
-    if find is _row_of_table and not group.is_apart(tensor):
+    if tensor not in group.places or not pattern.suits(group, tensor):
         return []
     pairs = {tensor.indices[q]: result.dims[p].dim.var for p, q in group.places[tensor].items()}
     same = {own: Ref(var) for own, var in pairs.items()}
@@ -102,7 +110,7 @@ def _tiled(
     inside = schedule.decisions.at
     decided = inside.pop(result, None) if result.part else None
     try:
-        return [(schedule.tile_rows(rows, _ROWS), len(group.outer), work)]
+        return [(schedule.tile_rows(rows, _ROWS).name, len(group.outer), work)]
     except ScheduleError:
         if decided is not None:
             inside[result] = decided
@@ -161,6 +169,10 @@ def _row_of_product(tensor: RaggedTensor) -> tuple[int, Value] | None:
             if own and Ref(axis.var) in indices and _varies(axis.extent):
                 return own[-1], axis.extent
     return None
+
+
+def _has_table(group: RowGroup, tensor: RaggedTensor) -> bool:
+    return any(_is_table(group, each) for each in group.places)
 
 
 def _is_table(group: RowGroup, tensor: RaggedTensor) -> bool:
