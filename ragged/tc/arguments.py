@@ -96,12 +96,12 @@ def require_given(function: CheckedFunction, given: Mapping[str, object]) -> Non
             raise refuse_call(function, f"is not given '{declared.name}'")
 
 
-def require_fixed(function: CheckedFunction, what: str) -> None:
-    """Raise a `TcError` if an extent varies with an outer index, which `what` is not defined for."""
-    if function.varies:
+def require_dense(function: CheckedFunction, what: str) -> None:
+    """Raise a `TcError` if an argument or a result is ragged, which `what` is not defined for."""
+    if function.is_ragged:
         raise TcError(
             "check",
-            f"{what} of '{function.name}' is not defined: its extents vary with an index",
+            f"{what} of '{function.name}' is not defined: extents of its arrays vary",
             at=function.definition.at,
         )
 

@@ -21,7 +21,7 @@ from ragged.tc.arguments import (
     read_arguments,
     read_numbers,
     read_shapes,
-    require_fixed,
+    require_dense,
 )
 from ragged.tc.compiled import CompiledTc, TcOptions, compile_analysed
 from ragged.tc.errors import refuse_call
@@ -77,8 +77,8 @@ class TcCallable:
         return {name: (each.type, _dims(declared[name])) for name, each in self._function.parameters.items()}
 
     def shapes(self, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each of `parameters`, for the values of `sizes` by name; refused where extents vary."""
-        require_fixed(self._function, "shapes")
+        """Return the shape of each of `parameters`, for the values of `sizes` by name; refused of ragged ones."""
+        require_dense(self._function, "shapes")
         known = {var: sizes[name] for name, var in self._function.values.items()}
         return {
             name: tuple(value_of(own.upper, known) for own in version.domain or ())
@@ -122,7 +122,7 @@ class TcCallable:
             >>> lib.mlp1.infer(I=(128, 2000), W=(128, 2000), b=(128,))
             {'O': ((0, 128), (0, 128))}
         """
-        require_fixed(self._function, "infer")
+        require_dense(self._function, "infer")
         bound = {name: value.shape for name, value in self._options.parameters.items()}
         given = {**self._options.sizes, **named(self._function, (), shapes), **bound}
         return self._domains(sizes_of(self._function, read_shapes(self._function, given), given))

@@ -194,6 +194,12 @@ class CheckedFunction:
             own.is_fixed(indices) for own, indices in ranges
         )
 
+    @property
+    def is_ragged(self) -> bool:
+        """Whether the extent of a dimension of a parameter or of an output varies."""
+        versions = (*self.parameters.values(), *self.outputs.values())
+        return not all(own.is_fixed() for version in versions for own in version.domain or ())
+
     def length_reads(self, *parts: ir.Expr) -> Iterator[ir.Load]:
         """Yield the reads of lengths among expressions, as reads of their versions."""
         known = {each.function: each for each in self.lengths.values()}

@@ -18,7 +18,7 @@ from ragged.tc.arguments import (
     read_arguments,
     read_parameter,
     read_size,
-    require_fixed,
+    require_dense,
 )
 from ragged.tc.callable import TcCallable
 from ragged.tc.checked import CheckedFunction
@@ -127,7 +127,12 @@ class TcFunction(TcCallable):
             UserError: as for `ragged.tune`; or the function is compiled for another target, or without the default
                 schedule.
         """
-        require_fixed(self._function, "tune")
+        if self._function.varies:
+            raise TcError(
+                "check",
+                f"tune of '{self._function.name}' is not defined: its extents vary with an index",
+                at=self._function.definition.at,
+            )
         more = tuning_options(self._function, self._options.compile)
         inputs, sizes = read_arguments(
             self._function, named(self._function, args, arrays, self._options.parameters)
@@ -237,7 +242,7 @@ class TcFunction(TcCallable):
             conv = tc.define("def conv(float(H) x, float(K) w) -> (y) { y(j) +=! x(j + k) * w(k) }").conv.torch()
             conv(x, w).sum().backward()
         """
-        require_fixed(self._function, "torch")
+        require_dense(self._function, "torch")
         options = self._options
         if self._operator is None:
             self._operator = torch_operator(

@@ -187,9 +187,12 @@ def test_texts_print_and_are_named_by_their_sizes():
         (lambda: LIB.dots(x=rows(SOME, 4)), "dots is not given 'n'"),
         (lambda: LIB.dots(SOME, np.ones((4, 4), np.float32)), "'x' has 2 dimensions, not 3"),
         (lambda: LIB.steps([0], [np.zeros(0, np.float64)]), "'x' holds float64, not float32"),
-        (lambda: LIB.dots.infer(), "infer of 'dots' is not defined: its extents vary with an index"),
-        (lambda: LIB.dots.torch(), "torch of 'dots' is not defined"),
-        (lambda: LIB.dots.tune(SOME, rows(SOME, 4)), "tune of 'dots' is not defined"),
+        (lambda: LIB.dots.infer(), "infer of 'dots' is not defined: extents of its arrays vary"),
+        (lambda: LIB.dots.torch(), "torch of 'dots' is not defined: extents of its arrays vary"),
+        (
+            lambda: LIB.dots.tune(SOME, rows(SOME, 4)),
+            "tune of 'dots' is not defined: its extents vary with an index",
+        ),
         (lambda: LIB.dots.compile(parameters={"n": SOME}), "dots has no tensor 'n' to bind"),
     ],
 )

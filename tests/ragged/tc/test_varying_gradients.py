@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,25 +115,39 @@ def test_the_gradient_of_a_gradient():
 
 
 def test_the_gradient_of_the_example_of_attention():
-    text = (EXAMPLES / "attention.tc").read_text(encoding="utf-8").replace("float(B", "double(B")
-    f = tc.define(text.replace("rsqrt(float(D))", "rsqrt(double(D))")).attention
-    as_written, n = f.compile(schedule=None), np.array([2, 0, 3], np.int32)
-    random = np.random.default_rng(2)
-    q, k, v, d_o = (random.standard_normal((5, 2, 3)) for _ in range(4))
+    f = tc.define((EXAMPLES / "attention.tc").read_text(encoding="utf-8")).attention
+    random, n = np.random.default_rng(2), np.array([2, 0, 40], np.int32)
+    q, k, v, d_o = (random.standard_normal((42, 2, 5), np.float32) for _ in range(4))
+    given = [ragged.array(x, lengths=n) for x in (q, k, v, d_o)]
+    got = f.gradient(["q", "k", "v"]).compile(threads=1)(n, *given)
+    begin = 0
+    for length in n:
+        rows = [torch.from_numpy(x[begin : begin + length]).swapaxes(0, 1) for x in (q, k, v, d_o)]
+        leaves = [each.requires_grad_() for each in rows[:3]]
+        out = torch.nn.functional.scaled_dot_product_attention(*leaves)
+        for name, want in zip("qkv", torch.autograd.grad(out, leaves, rows[3]), strict=True):
+            own = got[f"d_{name}"].values.reshape(42, 2, 5)[begin : begin + length]
+            np.testing.assert_allclose(own, want.swapaxes(0, 1), rtol=1e-4, atol=1e-5)
+        begin += length
 
-    def rows(x):
-        return ragged.array(x, lengths=n)
 
-    got = f.gradient(["q", "k", "v"])(n, *map(rows, (q, k, v, d_o)))
-    for place, name in enumerate(("d_q", "d_k", "d_v")):
-
-        def of(moved, place=place):
-            given = [q, k, v]
-            given[place] = moved
-            return as_written(n, *map(rows, given)).values
-
-        want = differences(of, (q, k, v)[place], d_o.reshape(-1))
-        np.testing.assert_allclose(got[name].values, want.reshape(-1), rtol=1e-6, atol=1e-8)
+def test_sums_of_prefixes_as_operators_of_pytorch():
+    lib = tc.define("""
+def cumulative(float(M,N) x) -> (y) { y(i,j) +=! x(i,k) where k in 0:j+1, j in 0:N }
+def triangle(float(N,N) a, float(N,P) z) -> (y) { y(i,p) +=! a(i,j) * z(j,p) where j in 0:i+1 }
+""")
+    assert lib.cumulative.infer(x=(3, 4)) == {"y": ((0, 3), (0, 4))}
+    x = torch.randn(3, 7, requires_grad=True)
+    y = lib.cumulative.torch()(x)
+    torch.testing.assert_close(y, x.cumsum(1))
+    (got,) = torch.autograd.grad(y.pow(2).sum(), x)
+    (want,) = torch.autograd.grad(x.cumsum(1).pow(2).sum(), x)
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    triangle = lib.triangle.torch()
+    given = torch.randn(5, 5, requires_grad=True), torch.randn(5, 2, requires_grad=True)
+    assert set(torch.library.opcheck(triangle, given).values()) == {"SUCCESS"}
+    torch.testing.assert_close(triangle(*given), torch.tril(given[0]) @ given[1])
+    assert triangle(torch.zeros(0, 0), torch.zeros(0, 2)).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
