@@ -162,11 +162,12 @@ def check_function(what: str, function: object, example: str, at: Location | Non
 
 
 def assigned_name(at: Location | None, function: str) -> str:
-    """Return the name that the line at `at` assigns the result of `function` to, or "" if there is none."""
+    """Return the name that the line at `at` assigns the result of `function` to, or "" if there is none, or several."""
     if at is None:
         return ""
-    found = re.match(rf"\s*(\w+)\s*=\s*(?:\w+\.)*{function}\(", linecache.getline(at.file, at.line))
-    return found.group(1) if found else ""
+    assignment = rf"(?:^|;)\s*(\w+)\s*=\s*(?:\w+\.)*{function}\("
+    found = re.findall(assignment, linecache.getline(at.file, at.line))
+    return str(found[0]) if len(found) == 1 else ""
 
 
 _NUMPY: tuple[Any, ...] = (np.float32, np.int32, np.int64)

@@ -1,6 +1,7 @@
 """What is written in the language, and how it reads when printed."""
 
 import copy
+import runpy
 
 import numpy as np
 import pytest
@@ -103,6 +104,18 @@ def test_a_compute_is_called_as_it_was_assigned_or_as_it_was_told():
     named = ra.compute((N, H), lambda n, i: x[n, i], name="other")
     pair = (ra.compute((N, H), lambda n, i: x[n, i]), ra.placeholder((N, H)))
     assert (plain.name, named.name, [one.name for one in pair]) == ("plain", "other", ["", ""])
+
+
+def test_of_two_on_one_line_none_is_called_as_the_other(tmp_path):
+    script = tmp_path / "two.py"
+    script.write_text(
+        "from cortex import ra\n"
+        "W = ra.input_tensor('W', (4, 4)); x = ra.placeholder((ra.N, 4)); a = ra.linear(x, W)\n"
+        "b = ra.linear(a, W); c = ra.linear(b, W)\n",
+        encoding="utf-8",
+    )
+    found = runpy.run_path(str(script))
+    assert [found[each].name for each in "xabc"] == ["x", "a", "linear", "linear"]
 
 
 def test_each_compute_has_its_own_node_and_indices():
