@@ -103,8 +103,11 @@ def _tiled(schedule: RaggedSchedule, tensor: RaggedTensor, pattern: _Pattern) ->
     group = row_group("tile_rows", result, row, schedule.tensors, schedule.outputs)
     if tensor not in group.places or not pattern.suits(group, tensor):
         return []
-    pairs = {tensor.indices[q]: result.dims[p].dim.var for p, q in group.places[tensor].items()}
-    same = {own: Ref(var) for own, var in pairs.items()}
+    same = {
+        own: Ref(result.dims[p].dim.var)
+        for p, q in group.places[tensor].items()
+        for own in (tensor.indices[q], tensor.dims[q].dim.var)
+    }
     terms = Value(substitute(found[1].expr, same), found[1].sources)
     work = (rows.extent + (_ROWS - 1)) // _ROWS * _ROWS * terms
     inside = schedule.decisions.at
