@@ -109,9 +109,12 @@ def _operands(expr: Expr) -> Iterator[Expr]:
 
 
 def _is_of_rows(tensor: RaggedTensor, places: Mapping[int, int], row: int) -> bool:
-    """Return whether a tensor loops over an extent that varies, or is a reduction with rows in its last dimension."""
+    """Return whether a tensor loops over an extent that varies, or has reductions with rows in its last dimension.
+
+    It has several of these for each row.
+    """
     is_last = isinstance(tensor.body, Reduction) and places[row] == len(tensor.dims) - 1
-    return is_last or varies(tensor, places)
+    return (is_last and len(tensor.dims) > len(places)) or varies(tensor, places)
 
 
 def _around(
