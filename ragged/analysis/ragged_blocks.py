@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ragged.analysis.dependence import storage
 from ragged.arith.affine import AffineForm, affine
@@ -31,12 +31,12 @@ def ragged_blocks(
     questions as the square of their number, and later blocks are proven to begin where earlier ones have ended.
     """
     sites = tuple(inside)
-    found: dict[Buffer, dict[tuple[Expr, ...], tuple[Site, ElementAccess]]] = {}
+    found: dict[Buffer, dict[ElementAccess, Site]] = {}
     written: set[Buffer] = set()
     for site, touched in zip(sites, regions_of(sites), strict=True):
         written.update(access.buffer for access in touched.writes)
         for access in (*touched.reads, *touched.writes):
-            found.setdefault(access.buffer, {})[access.indices] = site, access
+            found.setdefault(access.buffer, {})[access] = site
     owners = [storage(buffer) for buffer in found]
     for buffer, accesses in found.items():
         if (
@@ -46,14 +46,14 @@ def ragged_blocks(
             or len(accesses) <= _FEW
         ):
             continue
-        touches = tuple(accesses.values())
-        if any(_are_blocks(program, touches, var, depth, *each) for each in _begins(accesses, var)):
+        first = next(iter(accesses))
+        if any(_are_blocks(program, accesses, var, depth, *each) for each in _begins(first, var)):
             yield buffer
 
 
-def _begins(accesses: Iterable[tuple[Expr, ...]], var: Var) -> Iterator[tuple[int, Call]]:
-    """Yield each dimension in which the first access has a call of the loop's number, with the call."""
-    for place, index in enumerate(next(iter(accesses))):
+def _begins(access: ElementAccess, var: Var) -> Iterator[tuple[int, Call]]:
+    """Yield each dimension in which an access has a call of the loop's number, with the call."""
+    for place, index in enumerate(access.indices):
         for term, factor in affine(index).terms.items():
             if factor == 1 and isinstance(term, Call) and Ref(var) in term.args:
                 yield place, term
@@ -61,7 +61,7 @@ def _begins(accesses: Iterable[tuple[Expr, ...]], var: Var) -> Iterator[tuple[in
 
 def _are_blocks(
     program: Program,
-    accesses: Sequence[tuple[Site, ElementAccess]],
+    accesses: Mapping[ElementAccess, Site],
     var: Var,
     depth: int,
     place: int,
@@ -69,7 +69,7 @@ def _are_blocks(
 ) -> bool:
     """Return whether all accesses are proven to be in blocks from one begin to the next, one after another."""
     prover = prover_of(program)
-    around = path_to(accesses[0][0]).ranges[: depth + 1]
+    around = path_to(next(iter(accesses.values()))).ranges[: depth + 1]
     outer = {own for own, _ in around[:depth]}
     mentioned = {part.var for part in subexpressions(begin) if isinstance(part, Ref)}
     if not mentioned <= {*outer, var}:
@@ -85,7 +85,7 @@ def _are_blocks(
     loops = (*around[:depth], (own, extent), (later, extent))
     if not isinstance(prover.prove(follows, loops=loops), Proof):
         return False
-    for site, access in accesses:
+    for access, site in accesses.items():
         form = affine(access.indices[place])
         if form.terms.get(begin) != 1:
             return False

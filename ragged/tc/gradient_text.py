@@ -216,10 +216,11 @@ class DefinitionWriter:
         for var in line.ranges:
             names[var] = _unused(var.name, used)
             used.add(names[var])
+        written = self._written(line)
         clauses = tuple(
             tc.RangeClause(names[var], tree_of(own.lower, names), tree_of(own.upper, names), NOWHERE)
             for var, own in line.ranges.items()
-            if not self._is_inferred(line, var, own)
+            if var in written
         )
         return tc.Comprehension(
             tc.Name(names[line.target], NOWHERE),
@@ -229,6 +230,20 @@ class DefinitionWriter:
             clauses,
             NOWHERE,
         )
+
+    def _written(self, line: BufferStatement) -> set[Var]:
+        """Return the indices that need a clause: those without a range else, and those with ranges that vary with such.
+
+        Where an index has a clause, the range of another one is inferred for all its values.
+        """
+        found = {var for var, own in line.ranges.items() if not self._is_inferred(line, var, own)}
+        while more := {
+            var
+            for var, own in line.ranges.items()
+            if var not in found and found & variables(own.lower, own.upper)
+        }:
+            found |= more
+        return found
 
     def _is_inferred(self, line: BufferStatement, var: Var, own: IndexRange) -> bool:
         """Return whether an index has its range without a clause: it stands alone wherever it is, over all of it."""

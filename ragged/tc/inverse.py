@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, subexpressions, variables
 from ragged.tc.checked import IndexRange
@@ -16,7 +16,7 @@ from ragged.tc.ranges import difference
 
 @dataclass
 class AccessInverse:
-    """The iterations in `ranges` at which the indices of `load` are `element`, in this order of trying.
+    """The iterations in `ranges` at which the indices of `load` are `element`, indices with ranges, in this order of trying.
 
     `values` has the indices of the iterations that follow from the element, `summed` are those that take all values of
     their ranges, and `conditions` are what else has to hold, each with the index that it is about, or None.
@@ -27,11 +27,13 @@ class AccessInverse:
 
     An index that is a multiple plus one of exactly so many values, `2 * h + p` with p in 0:2, has both as quotient and
     remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
-    the shorter ones in convolutions.
+    the shorter ones in convolutions. An index does not follow where the ranges of those that it would follow from vary
+    with it, nor where lengths are read at it and the element's index has another range: these are summed, each
+    iteration under the condition that its index is the element's.
     """
 
     load: Load
-    element: Sequence[Var]
+    element: Mapping[Var, IndexRange]
     ranges: Mapping[Var, IndexRange]
     left: Sequence[Var]
     values: dict[Var, Expr] = field(default_factory=dict)
@@ -72,6 +74,8 @@ class AccessInverse:
         """Take the value of an index that stands alone."""
         if not isinstance(index, Ref) or index.var not in self.ranges or index.var in self.values:
             return False
+        if self._has_lengths(index.var) and self.element[place] != self.ranges[index.var]:
+            return False
         self._follows(index.var, Ref(place))
         return True
 
@@ -86,11 +90,11 @@ class AccessInverse:
             for term in form.terms
             if isinstance(term, Ref) and term.var in self.summed and term not in inside
         ]
-        ranges = [self.ranges[term.var] for term in free]
         free = [
             each
             for each in free
-            if not any(mentions(bound, (each.var,)) for own in ranges for bound in (own.lower, own.upper))
+            if not self._has_lengths(each.var)
+            and not self._varying_with(each.var) & variables(form.plus(form.only([each]), -1).expr)
         ]
         free.sort(key=lambda term: (term.var not in self.left, abs(form.terms[term])))
         if not free or any(isinstance(part, Load) for part in inside):
@@ -113,6 +117,8 @@ class AccessInverse:
         if any(mentions(each, (free[0].var,)) for each in inner.terms if each != free[0]):
             return False
         (var,) = (each.var for each in free)
+        if self._has_lengths(var) or self._varying_with(var):
+            return False
         remainder = Var(var.name)
         self.ranges = {**self.ranges, remainder: IndexRange(Const(0), Const(int(by)))}
         multiple = AffineForm({Ref(place): 1}).plus(outside, -1)
@@ -149,6 +155,26 @@ class AccessInverse:
         self.numerators[term.var] = number.expr, by
         self._follows(term.var, floordiv(number.expr, by))
         return True
+
+    def _has_lengths(self, var: Var) -> bool:
+        """Return whether the range of an index reads lengths at another one."""
+        return any(
+            isinstance(part, Call) and mentions(part, (var,))
+            for own in self.ranges.values()
+            for bound in (own.lower, own.upper)
+            for part in subexpressions(bound)
+        )
+
+    def _varying_with(self, var: Var) -> set[Var]:
+        """Return the indices of ranges that vary with one, or with those that do."""
+        found = {var}
+        while more := {
+            each
+            for each, own in self.ranges.items()
+            if each not in found and found & variables(own.lower, own.upper)
+        }:
+            found |= more
+        return found - {var}
 
     def _follows(self, var: Var, value: Expr) -> None:
         """Note the value of an index, which has to be in its range."""

@@ -9,8 +9,16 @@ from typing import TypeAlias
 from ragged.ir.elementwise import Elementwise
 from ragged.ir.expr import Expr, Load, Ref, Select, Unary, Var
 from ragged.ir.rewrite import Rewriter, substitute
-from ragged.ir.walk import loads, mentions
-from ragged.tc.checked import AXES, CheckedFunction, CheckedStatement, IndexRange, TensorVersion
+from ragged.ir.walk import loads, mentions, variables
+from ragged.tc.checked import (
+    AXES,
+    CheckedFunction,
+    CheckedStatement,
+    IndexRange,
+    TensorVersion,
+    domain_over,
+    ranges_at,
+)
 
 _Values: TypeAlias = tuple[Expr, tuple[IndexRange, ...]]
 """A call with the axes of its tensor in place of its indices, and their ranges."""
@@ -80,14 +88,16 @@ class _Namer:
         indices = tuple(var for var in statement.all_indices if mentions(call, (var,)))
         if not any(all(mentions(load, (var,)) for var in indices) for load in loads(call)):
             return value
-        ranges = tuple(statement.ranges[var] for var in indices)
-        key = substitute(call, dict(zip(indices, map(Ref, AXES), strict=False))), ranges
+        domain = domain_over(indices, statement.ranges)
+        if any({*statement.all_indices} & variables(own.lower, own.upper) for own in domain):
+            return value  # a range varies with an index that the call does not depend on
+        key = substitute(call, dict(zip(indices, map(Ref, AXES), strict=False))), domain
         self.made.setdefault(key, set()).add(statement)
         whole = call == statement.value and statement.combiner is None and indices == statement.indices
         if (whole and key not in self.known) or (self.wanted is not None and key not in self.wanted):
             return value
         if key not in self.known:
-            self.known[key] = self.version(statement, value, indices, ranges)
+            self.known[key] = self.version(statement, value, indices, domain)
         return Load(self.known[key].buffer, tuple(map(Ref, indices)))
 
     def version(
@@ -95,11 +105,11 @@ class _Namer:
         statement: CheckedStatement,
         value: Unary,
         indices: tuple[Var, ...],
-        ranges: tuple[IndexRange, ...],
+        domain: tuple[IndexRange, ...],
     ) -> TensorVersion:
         """Return the tensor of a call's values, computed before a statement."""
         name = f"{value.op.value}_{statement.target.name}"
-        found = TensorVersion(name, value.dtype.value, len(indices), statement.at, domain=ranges)
+        found = TensorVersion(name, value.dtype.value, len(indices), statement.at, domain=domain)
         self.versions[found.buffer] = found
         own = {var: Var(var.name) for var in indices}
         self.statements.append(
@@ -113,7 +123,7 @@ class _Namer:
                 reduced=(),
                 value=substitute(value, {var: Ref(new) for var, new in own.items()}),
                 witnesses=(),
-                ranges=dict(zip(own.values(), ranges, strict=True)),
+                ranges=ranges_at(tuple(own.values()), domain),
             )
         )
         return found

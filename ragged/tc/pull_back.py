@@ -42,8 +42,9 @@ class PullBack:
         domain = self.function.versions[self.load.buffer].domain
         assert domain is not None, "all domains are known"
         ranges = {var: self.statement.ranges[var] for var in self.statement.all_indices}
-        self.inverse = AccessInverse(self.load, self.element, ranges, self.statement.indices)
-        self.known = ranges_at(self.element, domain) | self.inverse.summed
+        element = ranges_at(self.element, domain)
+        self.inverse = AccessInverse(self.load, element, ranges, self.statement.indices)
+        self.known = element | self.inverse.summed
 
     def part(self) -> tuple[Expr, dict[Var, IndexRange]]:
         """Return the value to add up, 0 where its conditions do not hold, and the indices to sum over."""

@@ -70,6 +70,10 @@ def test_rows_from_one_begin_to_the_next(changed):
         {each: IN_BLOCK[each].replace("two_begin", "any") for each in ("first", "second", "third")},
         {"more": "\n            z[0, two_begin(b) + t, 3] = 4.0"},  # two names of one memory
         {"known": ["y"]},
+        {  # one element with a condition and without
+            "first": "two_begin(b) + any(b)",
+            "more": "\n            if any(b) < n(b):\n                y[two_begin(b) + any(b), 0]: again = 4.0",
+        },
     ],
 )
 def test_what_is_no_block(changed):

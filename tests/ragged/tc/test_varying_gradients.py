@@ -34,6 +34,23 @@ def stored(double(N,N) x, double(N,M) z) -> (y) {
   t(p,q) = x(p,q) * z(p,0) where q in 0:p+1, p in 0:N
   y(i) +=! x(k,i) * t(i,k) where k in 0:i+1
 }
+def inferred(double(N,N) x, double(N,M) z) -> (y) {
+  t(i,k) = x(i,k) * x(i,k) where k in 0:i+1, i in 0:N
+  w(i) +=! t(i,k) * z(i+1,0) where i in 0:N-1, k in 0:i+1
+  y(i) = w(i) * w(i)
+}
+def named(double(N,N) x, double(N,M) z) -> (y) {
+  t(i,k) = x(i,k) * z(i,0) where k in 0:i+1, i in 0:N
+  y(i) +=! exp(t(i+1,k)) * t(i,k) where i in 0:N-1, k in 0:i+1
+}
+def named_apart(double(N,N) x, double(N,M) z) -> (y) { y(i) +=! exp(x(0,k)) * z(i,0) where i in 0:N, k in 0:i+1 }
+def kept(double(N,N) x, double(N,M) z) -> (y) {
+  y(i) = z(i,0)
+  y(i) max= x(i,k) * z(k,1) where i in 2:N, k in 0:i
+}
+def nested(double(N,N) x, double(N,M) z) -> (y) {
+  y(j) +=! x(0,j+k) * z(m,0) where j in 0:3, m in 0:j+1, k in 0:m+1
+}
 """)
 RAGGED = tc.define("""
 def squares(int32(B) n, double(B,n(B)) x) -> (y) { y(b,j) = x(b,j) * x(b,j) }
@@ -50,6 +67,15 @@ def softmax(int32(B) n, double(B,n(B)) x) -> (y) {
 def mixed(int32(B) n, double(B,n(B)) x) -> (y) {
   s(b) +=! x(b,j)
   y(b,j) = tanh(x(b,j)) * s(b) where j in 0:n(b)
+}
+def backwards(int32(B) n, double(B,n(B)) x) -> (y) {
+  e(b,i,j) = x(b,i) * x(b,j) where i in 0:n(b), j in 0:i+1
+  w(b,i) +=! e(b,i,j) * x(b,n(b)-1-i) where i in 0:n(b), j in 0:i+1
+  y(b,i) = w(b,i) * w(b,i)
+}
+def winners(int32(B) n, double(B,n(B)) x) -> (y) {
+  e(b,i,j) = x(b,i) * x(b,j) where i in 0:n(b), j in 0:i+1
+  y(b,i) max=! e(b,i,j) * (i > 0 ? x(b,i-1) : 1.0) where i in 0:n(b), j in 0:i+1
 }
 """)
 
@@ -101,6 +127,19 @@ def test_gradients_of_ragged_arrays_agree_with_differences(name, lengths, seed):
     np.testing.assert_allclose(
         got.values, differences(lambda v: call(v)[1], values, d_y), rtol=1e-6, atol=1e-8
     )
+
+
+def test_lengths_are_read_where_there_are_rows():
+    lib = tc.define("""
+def same(int32(B) n, double(B,n(B)) x, double(M) u) -> (y) { y(b) +=! x(b,j) * u(b) where b in 0:B, j in 0:n(b) }
+def next(int32(B) n, double(B,n(B)) x, double(M) u) -> (y) { y(b) +=! x(b,j) * u(b+1) where b in 0:B, j in 0:n(b) }
+""")
+    random, n = np.random.default_rng(3), np.array([2, 0, 3], np.int32)
+    x, u, d_y = (random.standard_normal(count) for count in (5, 6, 3))
+    sums = np.array([x[:2].sum(), 0, x[2:].sum()]) * d_y
+    for f, first in ((lib.same, 0), (lib.next, 1)):
+        got = f.gradient(["u"])(n, ragged.array(x, lengths=n), u, d_y)
+        np.testing.assert_allclose(got, [*[0] * first, *sums, *[0] * (3 - first)], atol=1e-12)
 
 
 def test_the_gradient_of_a_gradient():
