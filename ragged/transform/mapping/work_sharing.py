@@ -14,13 +14,15 @@ from ragged.analysis.ragged_blocks import ragged_blocks
 from ragged.analysis.replicated_loops import ReplicatedLoops
 from ragged.analysis.unfused import unfused_loops
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Binary, Expr, Var
+from ragged.ir.expr import Binary, Call, Expr, Var
+from ragged.ir.facts import Shares
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, Stage, StageKind
 from ragged.ir.rewrite import Rewriter
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Label, LoopKind, Stmt, block
 from ragged.ir.walk import leaves, statements
+from ragged.prove import Proof, prover_of
 from ragged.transform.locate import Replace
 
 
@@ -71,7 +73,7 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
     Raises:
         ScheduleError: that is not proven.
     """
-    loops = unfused_loops(region.loop)
+    loops = unfused_loops(_with_total(program, region.loop))
     if len(loops) > 1:  # a question about each variable, instead of one about their quotients and remainders
         apart = Replace(loop=region.loop.var, change=lambda found, owner: loops[0]).program(program).program
         for loop in loops:
@@ -97,6 +99,16 @@ def check_independent(primitive: str, program: Program, region: ParallelRegion) 
             because=str(conflict),
             example=conflict.example,
         )
+
+
+def _with_total(program: Program, loop: For) -> For:
+    """Return a loop over all shares of `balance_shares` as one over the iterations that they are shares of."""
+    for fact in program.facts:
+        if isinstance(fact, Shares) and loop.extent == Call(fact.begin, (Call(fact.count),)):
+            same = Binary(BinaryOp.EQ, loop.extent, fact.total)
+            is_known = isinstance(prover_of(program).prove(same), Proof)
+            return replace(loop, extent=fact.total) if is_known else loop
+    return loop
 
 
 def begin_of_share(worker: Expr, extent: Expr, workers: Expr) -> Expr:

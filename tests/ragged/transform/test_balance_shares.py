@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ragged.analysis.dependence import find_conflict
 from ragged.codegen.build import compile_program
 from ragged.codegen.entry import CompiledCheckFailed
 from ragged.ir.interpret import interpret
@@ -11,6 +12,8 @@ from ragged.ir.program import StageKind
 from ragged.runtime.call import Caller
 from ragged.runtime.orders import share_begins
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.loops.fuse import fuse
+from ragged.transform.mapping import work_sharing
 from ragged.transform.mapping.balance_shares import balance_shares
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from tests.ragged.transform.data_support import valid
@@ -103,3 +106,35 @@ def test_refusals():
         "  because: it runs n(b) times, which is known in the kernel alone\n"
         "  fix: name an outermost loop"
     )
+
+
+FUSED = """\
+program("fused")
+
+B: call()
+H: call()
+n: input(b < B) = facts(0 <= n(b) < 1024)
+n_begin: prelude(p < B + 1, storage=int64) = facts(prefix_sum(n))
+y: output(float32[n_begin(B), H])
+
+with kernel:
+    for b in parallel(B):
+        for h in parallel(H):
+            for t in serial(n(b)):
+                y[n_begin(b) + t, h] = 1.0
+"""
+
+
+def test_shares_of_fused_loops_are_asked_about_each_loop(monkeypatch):
+    program = parse(FUSED)
+    program = fuse(program, loop(program, "b"), loop(program, "h")).program
+    balanced_loop = balance_shares(program, "begin", loop(program, "b_h")).program
+    asked = []
+
+    def check(program, first, second, *rest, **options):
+        asked.append([outer.var.name for outer in tuple(first)[0].loops])
+        return find_conflict(program, first, second, *rest, **options)
+
+    monkeypatch.setattr(work_sharing, "find_conflict", check)
+    assert "team(workers)" in str(distribute_over_team(balanced_loop).program)
+    assert asked == [["b", "h", "t"]] * 2
