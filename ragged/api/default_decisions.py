@@ -55,9 +55,8 @@ def decide_by_default(schedule: RaggedSchedule) -> RaggedSchedule:
                     done += _tiled(made, tensor, pattern)
                 except ScheduleError as error:
                     refused[Refusal.of("tile_rows", error)] = None
-        results = {
-            each.name: each for each in made.tensors
-        }  # a later one may have taken the place of its readers
+        # by name, as a later one may have taken the place of its readers
+        results = {each.name: each for each in made.tensors}
         for name, depth, work in done:
             loops = results[name].loops[:depth]
             for outer, inner in pairwise(loops):

@@ -11,17 +11,19 @@ from functools import partial
 
 from ragged.analysis.contractions import packed_bytes_in, packed_contractions
 from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
+from ragged.analysis.matrix_nests import LANES
 from ragged.auto.block_rows import block_rows
 from ragged.auto.fuse_edges import fuse_edges
 from ragged.auto.options import DEFAULT, ScheduleOptions, tiles_cost
 from ragged.auto.replicate_rows import replicate_rows
 from ragged.auto.reroll_gates import reroll_gates
 from ragged.errors import ScheduleError
+from ragged.ir.dtype import DType
 from ragged.ir.expr import Const, Ref, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import leaves
+from ragged.ir.walk import leaves, read
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fission import fission
@@ -58,7 +60,9 @@ def share_columns(
         for part in fuse_edges(schedule, loop):
             if not options.share_columns:
                 continue
-            width = partial(_width, machine, options, packed_bytes_in(schedule.program, part))
+            by_sixteens = options.on_unit(machine) and _has_pairs(loop_of(schedule.program, part))
+            matrices = packed_bytes_in(schedule.program, part)
+            width = partial(_width, machine, options, matrices, LANES if by_sixteens else 1)
             before = schedule.checkpoint()
             rows = block_rows(schedule, part, options.gather_block_rows * machine.cores)
             pieces = (
@@ -157,10 +161,15 @@ def _is_over_buffers(loop: For) -> bool:
     return all(leaf.indices[:1] == (Ref(loop.var),) for leaf in writers)
 
 
-def _width(machine: Machine, options: ScheduleOptions, matrices: int, extent: int) -> int:
-    """Return the columns of a slice: a few vectors, in slices that cores share evenly.
+def _has_pairs(loop: For) -> bool:
+    """Return whether pairs of bfloat16 are read in a loop."""
+    return any(buffer.dtype is DType.BFLOAT16X2 for leaf in leaves(loop) for buffer in read(leaf))
 
-    The cost is the work of the busiest core, in vectors, plus half a vector per tile. The slice's part of the matrices
+
+def _width(machine: Machine, options: ScheduleOptions, matrices: int, multiple: int, extent: int) -> int:
+    """Return the columns of a slice: a few vectors, a `multiple` of columns, in slices that cores share evenly.
+
+    A matrix unit takes sixteen columns at once, and rounds in its own way: all slices are for it, or none. The cost is the work of the busiest core, in vectors, plus half a vector per tile. The slice's part of the matrices
     (`matrices` bytes in all), read again for every few rows, should stay in the L2 cache unless that is too narrow.
 
     Raises:
@@ -175,7 +184,7 @@ def _width(machine: Machine, options: ScheduleOptions, matrices: int, extent: in
         return slices * least, width % lanes != 0, width
 
     most = min(options.slice_vectors * lanes, extent // machine.cores)
-    widths = [width for width in range(lanes, most + 1) if extent % width == 0]
+    widths = [width for width in range(lanes, most + 1) if extent % width == 0 and width % multiple == 0]
     if not widths:
         raise ScheduleError(f"{extent} columns are too few to share")
     budget = machine.l2_bytes * _L2_SHARE

@@ -127,12 +127,6 @@ class TcFunction(TcCallable):
             UserError: as for `ragged.tune`; or the function is compiled for another target, or without the default
                 schedule.
         """
-        if self._function.varies:
-            raise TcError(
-                "check",
-                f"tune of '{self._function.name}' is not defined: its extents vary with an index",
-                at=self._function.definition.at,
-            )
         more = tuning_options(self._function, self._options.compile)
         inputs, sizes = read_arguments(
             self._function, named(self._function, args, arrays, self._options.parameters)

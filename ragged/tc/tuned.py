@@ -11,6 +11,7 @@ from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
 from ragged.ir.expr import Var
 from ragged.tc.checked import CheckedFunction
+from ragged.tc.errors import TcError
 from ragged.tc.text import erased_text
 from ragged.tuning.records import Record, RecordKey, append_record, key_of_text, merge_records, read_records
 
@@ -56,8 +57,15 @@ def tuning_options(function: CheckedFunction, options: Mapping[str, Any]) -> dic
     """Return the options of a compilation that a search for further ones begins with, those of `ragged.tune`.
 
     Raises:
+        TcError: extents vary with an index ("check").
         UserError: the function is compiled for another target, or without the default schedule.
     """
+    if function.varies:
+        raise TcError(
+            "check",
+            f"tune of '{function.name}' is not defined: its extents vary with an index",
+            at=function.definition.at,
+        )
     if options.get("target", "cpu") != "cpu" or options.get("schedule", "default") is None:
         raise UserError(
             f"tune: {function.name} is compiled for another target, or without the default schedule",

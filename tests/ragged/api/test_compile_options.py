@@ -225,3 +225,33 @@ def test_what_is_no_range():
     y = ragged.compute("Y", [(x.dims[0].dim, ragged.size("T", 1, 9))], lambda i: x[i] + 1.0)
     with pytest.raises(ModelError, match=r"size 'T' has the range 1 \.\. 9 and the range 1 \.\. 8"):
         ragged.compile(y)
+
+
+def test_slices_of_columns_are_for_the_matrix_unit_as_whole_rows_are():
+    batch, size = ragged.dim("batch"), ragged.size("batches")
+    place, other, feature, term = (ragged.dim(name) for name in ("place", "other", "feature", "term"))
+    n = ragged.length_fn("n", over=batch)
+    x = ragged.input_tensor("x", [(batch, size), (place, n(batch)), (term, 20)])
+    w = ragged.parameter("w", [(feature, 40), (term, 20)])
+    y = ragged.compute(
+        "y",
+        [(batch, size), (place, n(batch)), (feature, 40)],
+        lambda b, t, e: ragged.sum(20, lambda d: x[b, t, d] * w[e, d]),
+    )
+    z = ragged.compute(
+        "z",
+        [(batch, size), (place, n(batch)), (other, n(batch))],
+        lambda b, t, u: ragged.sum(40, lambda d: y[b, t, d] * y[b, u, d]),
+    )
+    random = np.random.default_rng(0)
+    weights = {"w": random.standard_normal((40, 20), np.float32)}
+    unit = "llvm -mcpu=sapphirerapids -mattr=+amx-bf16,+amx-tile"
+    for threads in (1, 2):
+        there = ragged.compile(z, weights, precision="bf16", threads=threads, target=unit)
+        assert "tensorized" in there.show("loops")
+    rows = ragged.array([random.standard_normal((count, 20), np.float32) for count in (3, 40, 0, 33)])
+    found = [
+        ragged.compile(z, weights, precision="bf16", threads=threads)(x=rows).values.tobytes()
+        for threads in (1, 2, 3)
+    ]
+    assert len(set(found)) == 1

@@ -132,7 +132,8 @@ def test_shares_of_fused_loops_are_asked_about_each_loop(monkeypatch):
     asked = []
 
     def check(program, first, second, *rest, **options):
-        asked.append([outer.var.name for outer in tuple(first)[0].loops])
+        first = list(first)
+        asked.append([outer.var.name for outer in first[0].loops])
         return find_conflict(program, first, second, *rest, **options)
 
     monkeypatch.setattr(work_sharing, "find_conflict", check)
