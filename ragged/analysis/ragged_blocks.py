@@ -8,7 +8,7 @@ from ragged.analysis.dependence import storage
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ZERO
 from ragged.ir.build import add, within
-from ragged.ir.expr import Binary, Buffer, Call, Expr, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Call, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute

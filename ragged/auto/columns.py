@@ -169,8 +169,9 @@ def _has_pairs(loop: For) -> bool:
 def _width(machine: Machine, options: ScheduleOptions, matrices: int, multiple: int, extent: int) -> int:
     """Return the columns of a slice: a few vectors, a `multiple` of columns, in slices that cores share evenly.
 
-    A matrix unit takes sixteen columns at once, and rounds in its own way: all slices are for it, or none. The cost is the work of the busiest core, in vectors, plus half a vector per tile. The slice's part of the matrices
-    (`matrices` bytes in all), read again for every few rows, should stay in the L2 cache unless that is too narrow.
+    A matrix unit takes sixteen columns at once, and rounds in its own way: all slices are for it, or none. The cost is
+    the work of the busiest core, in vectors, plus half a vector per tile. The slice's part of the matrices (`matrices`
+    bytes in all), read again for every few rows, should stay in the L2 cache unless that is too narrow.
 
     Raises:
         ScheduleError: there are fewer columns than cores times lanes. Cores share nodes then.

@@ -42,10 +42,10 @@ def scatter_sums(program: Program) -> Rewritten:
 
     What is stored of an element after its sum, as a narrower number, is stored in loops after all terms. Each element
     is the sum of the same terms in the same order, without the zeros in between: its bits stay. Terms are added one
-    after another, columns and other dimensions in parallel; without these one worker adds all. The time is that of the terms,
-    where it was that of all pairs of an element and a term. This is the gradient of a look-up in a table, `rows[l]` or
-    `rows[e, l]`. An axis that a condition says the index of is no loop first: in the sum of `x[l, d] if l == row[e]
-    else 0.0` over l one term is left, `x[row[e], d]`.
+    after another, columns and other dimensions in parallel; without these one worker adds all. The time is that of the
+    terms, where it was that of all pairs of an element and a term. This is the gradient of a look-up in a table,
+    `rows[l]` or `rows[e, l]`. An axis that a condition says the index of is no loop first: in the sum of
+    `x[l, d] if l == row[e] else 0.0` over l one term is left, `x[row[e], d]`.
     """
     rewriter = _Scatter()
     return rewriter.program(program, kinds=(StageKind.KERNEL,))

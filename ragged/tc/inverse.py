@@ -16,7 +16,7 @@ from ragged.tc.ranges import difference
 
 @dataclass
 class AccessInverse:
-    """The iterations in `ranges` at which the indices of `load` are `element`, indices with ranges, in this order of trying.
+    """The iterations in `ranges` at which the indices of `load` are those of `element`, which have ranges too.
 
     `values` has the indices of the iterations that follow from the element, `summed` are those that take all values of
     their ranges, and `conditions` are what else has to hold, each with the index that it is about, or None.
