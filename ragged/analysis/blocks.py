@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 
 from ragged.analysis.dependence import storage
 from ragged.arith.affine import growth
@@ -17,28 +17,37 @@ def divided_into_blocks(inside: Iterable[Site], var: Var) -> frozenset[Buffer]:
     `inside` are the statements in the loop. A block is one of equal intervals of one dimension: all indices there are
     `var * extent + rest` with the same extent and `0 <= rest < extent`, as in `y[i, (panel * 4 + v) * 16 + lane]`.
     """
-    sites = tuple(inside)
-    found: dict[Buffer, list[tuple[ElementAccess, Extents]]] = {}
-    for site, touched in zip(sites, regions_of(sites), strict=True):
-        bounds = {loop.var: at_most(loop.extent, {}) for loop in site.loops}
-        extents = {each: bound for each, bound in bounds.items() if bound is not None}
-        for access in (*touched.reads, *touched.writes):
-            found.setdefault(access.buffer, []).append((access, extents))
-    owners = [storage(buffer) for buffer in found]
     return frozenset(
-        buffer
-        for buffer, accesses in found.items()
-        if owners.count(storage(buffer)) == 1 and _blocked(accesses, var)
+        buffer for buffer, accesses in accesses_of_own_memory(inside).items() if _blocked(accesses, var)
     )
 
 
-def _blocked(accesses: Sequence[tuple[ElementAccess, Extents]], var: Var) -> bool:
-    first, _ = accesses[0]
+def accesses_of_own_memory(inside: Iterable[Site]) -> dict[Buffer, dict[ElementAccess, Site]]:
+    """Return what statements touch of each buffer, with a statement of each access.
+
+    Buffers that share their memory with others that are touched are left out.
+    """
+    sites = tuple(inside)
+    found: dict[Buffer, dict[ElementAccess, Site]] = {}
+    for site, touched in zip(sites, regions_of(sites), strict=True):
+        for access in (*touched.reads, *touched.writes):
+            found.setdefault(access.buffer, {})[access] = site
+    owners = [storage(buffer) for buffer in found]
+    return {buffer: own for buffer, own in found.items() if owners.count(storage(buffer)) == 1}
+
+
+def _blocked(accesses: Mapping[ElementAccess, Site], var: Var) -> bool:
+    first, extents = next(iter(accesses)), {each: _extents(site) for each, site in accesses.items()}
     return any(
         (extent := growth(index, var) or 0) > 0
-        and all(_in_block(access.indices[place], var, extent, extents) for access, extents in accesses)
+        and all(_in_block(each.indices[place], var, extent, extents[each]) for each in accesses)
         for place, index in enumerate(first.indices)
     )
+
+
+def _extents(site: Site) -> Extents:
+    bounds = {loop.var: at_most(loop.extent, {}) for loop in site.loops}
+    return {each: bound for each, bound in bounds.items() if bound is not None}
 
 
 def _in_block(index: Expr, var: Var, extent: int, extents: Extents) -> bool:

@@ -14,7 +14,7 @@ from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import leaves, loads, mentions, read, subexpressions
+from ragged.ir.walk import arithmetic_operands, leaves, loads, mentions, read, subexpressions
 
 _PACKED = (Role.PARAMETER, Role.PAYLOAD)
 _MOST_OPERANDS = 6
@@ -179,21 +179,10 @@ def _operands(found: ReductionNest) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
         lhs, rhs = found.factors
         yield lhs, (rhs,)
         yield rhs, (lhs,)
-    operands = list(_arithmetic(found.update.value))
+    operands = list(arithmetic_operands(found.update.value))
     if len(operands) <= _MOST_OPERANDS:
         for load in dict.fromkeys(each for each in operands if isinstance(each, Load)):
             yield load, tuple(each for each in operands if each != load)
-
-
-def _arithmetic(value: Expr) -> Iterator[Expr]:
-    match value:
-        case Binary(lhs=lhs, rhs=rhs):
-            yield from _arithmetic(lhs)
-            yield from _arithmetic(rhs)
-        case Unary(operand=operand):
-            yield from _arithmetic(operand)
-        case _:
-            yield value
 
 
 def _has_functions(value: Expr, columns: Var) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ragged.analysis.dependence import storage
+from ragged.analysis.blocks import accesses_of_own_memory
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import ZERO
 from ragged.ir.build import add, within
@@ -12,8 +12,8 @@ from ragged.ir.expr import Binary, Buffer, Call, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import substitute
-from ragged.ir.sites import ElementAccess, Site, path_to, regions_of
-from ragged.ir.walk import subexpressions
+from ragged.ir.sites import ElementAccess, Site, path_to
+from ragged.ir.walk import subexpressions, written
 from ragged.prove import Proof, prover_of
 
 _FEW = 2
@@ -31,20 +31,9 @@ def ragged_blocks(
     questions as the square of their number, and later blocks are proven to begin where earlier ones have ended.
     """
     sites = tuple(inside)
-    found: dict[Buffer, dict[ElementAccess, Site]] = {}
-    written: set[Buffer] = set()
-    for site, touched in zip(sites, regions_of(sites), strict=True):
-        written.update(access.buffer for access in touched.writes)
-        for access in (*touched.reads, *touched.writes):
-            found.setdefault(access.buffer, {})[access] = site
-    owners = [storage(buffer) for buffer in found]
-    for buffer, accesses in found.items():
-        if (
-            buffer in known
-            or buffer not in written
-            or owners.count(storage(buffer)) > 1
-            or len(accesses) <= _FEW
-        ):
+    stored = {buffer for site in sites for buffer in written(site.stmt)}
+    for buffer, accesses in accesses_of_own_memory(sites).items():
+        if buffer in known or buffer not in stored or len(accesses) <= _FEW:
             continue
         first = next(iter(accesses))
         if any(_are_blocks(program, accesses, var, depth, *each) for each in _begins(first, var)):

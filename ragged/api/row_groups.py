@@ -9,9 +9,9 @@ from ragged.api.attach import read_at
 from ragged.api.dims import affine_sizes
 from ragged.api.program import computed, reads, refuse
 from ragged.api.tensors import RaggedTensor, Reduction
-from ragged.ir.expr import Binary, Expr, Ref, Unary, Var
+from ragged.ir.expr import Expr, Ref, Var
 from ragged.ir.rewrite import substitute
-from ragged.ir.walk import mentions, variables
+from ragged.ir.walk import arithmetic_operands, mentions, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +94,8 @@ def operands(tensor: RaggedTensor) -> Iterator[Expr]:
     """Yield the operands of the arithmetic that the terms of a reduction are, those that depend on its axes."""
     if isinstance(tensor.body, Reduction):
         axes = [axis.var for axis in tensor.body.axes]
-        yield from (each for each in _operands(tensor.body.body.expr) if mentions(each, axes))
-
-
-def _operands(expr: Expr) -> Iterator[Expr]:
-    match expr:
-        case Binary(lhs=lhs, rhs=rhs):
-            yield from _operands(lhs)
-            yield from _operands(rhs)
-        case Unary(operand=operand):
-            yield from _operands(operand)
-        case _:
-            yield expr
+        found = arithmetic_operands(tensor.body.body.expr)
+        yield from (each for each in found if mentions(each, axes))
 
 
 def _is_of_rows(tensor: RaggedTensor, places: Mapping[int, int], row: int) -> bool:

@@ -65,6 +65,18 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
         pending.extend(reversed(operands(found)))
 
 
+def arithmetic_operands(expr: Expr) -> Iterator[Expr]:
+    """Yield what operators of one or two operands, inside each other, make an expression of, from left to right."""
+    match expr:
+        case Binary(lhs=lhs, rhs=rhs):
+            yield from arithmetic_operands(lhs)
+            yield from arithmetic_operands(rhs)
+        case Unary(operand=operand):
+            yield from arithmetic_operands(operand)
+        case _:
+            yield expr
+
+
 def variables(*exprs: Expr) -> frozenset[Var]:
     """Return the variables in expressions; each expression keeps its own."""
     if len(exprs) != 1:

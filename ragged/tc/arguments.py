@@ -14,7 +14,7 @@ from ragged.data.read import is_array, is_integer, read_array
 from ragged.errors import DataError
 from ragged.ir.expr import Ref, Var
 from ragged.tc.checked import CheckedFunction
-from ragged.tc.errors import TcError, refuse_call
+from ragged.tc.errors import TcError, refuse, refuse_call
 from ragged.tc.lower import stored
 from ragged.tc.sizes import check_rank, check_scalar, scalars_of, sizes_of
 from ragged.tc.types import is_float
@@ -99,10 +99,8 @@ def require_given(function: CheckedFunction, given: Mapping[str, object]) -> Non
 def require_dense(function: CheckedFunction, what: str) -> None:
     """Raise a `TcError` if an argument or a result is ragged, which `what` is not defined for."""
     if function.is_ragged:
-        raise TcError(
-            "check",
-            f"{what} of '{function.name}' is not defined: extents of its arrays vary",
-            at=function.definition.at,
+        raise refuse(
+            f"{what} of '{function.name}' is not defined: extents of its arrays vary", function.definition.at
         )
 
 

@@ -56,6 +56,14 @@ def ranges_at(indices: Sequence[ir.Var], domain: Sequence[IndexRange]) -> dict[i
     return {var: own.at(along) for var, own in zip(indices, domain, strict=True)}
 
 
+def varying_with(indices: Collection[ir.Var], ranges: Mapping[ir.Var, IndexRange]) -> set[ir.Var]:
+    """Return indices, those with ranges that vary with them, and so on."""
+    found = {*indices}
+    while more := {var for var, own in ranges.items() if found & variables(own.lower, own.upper)} - found:
+        found |= more
+    return found
+
+
 def domain_over(indices: Sequence[ir.Var], ranges: Mapping[ir.Var, IndexRange]) -> tuple[IndexRange, ...]:
     """Return the ranges of the dimensions of a tensor that is written at indices with these ranges."""
     return tuple(ranges[var].over(indices) for var in indices)

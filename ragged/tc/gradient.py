@@ -26,7 +26,7 @@ from ragged.tc.checked import (
     domain_over,
     ranges_at,
 )
-from ragged.tc.errors import TcError
+from ragged.tc.errors import refuse
 from ragged.tc.gradient_arguments import chosen_parameters
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.named_calls import name_calls
@@ -241,10 +241,9 @@ class _Reverse:
             self.writer.before[statement] = BufferStatement(buffer, statement.all_indices, "=", value, ranges)
             value = self.writer.bodies[statement] = Load(buffer, tuple(map(Ref, statement.all_indices)))
         if any(not statement.ranges[var].is_fixed(statement.all_indices) for var in statement.reduced[1:]):
-            raise TcError(
-                "check",
+            raise refuse(
                 f"the gradient of '{statement.target.name}' is not defined: extents of its reduction vary",
-                at=statement.source.at,
+                statement.source.at,
                 because="the first of several equal elements is found by the number of its iteration",
                 fix="one index for each minimum or maximum, in a statement of its own",
             )

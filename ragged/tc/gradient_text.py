@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -11,8 +12,16 @@ from ragged.ir.sites import evaluated
 from ragged.ir.walk import subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
-from ragged.tc.checked import AXES, CheckedFunction, CheckedStatement, IndexRange, TensorVersion, ranges_at
-from ragged.tc.errors import TcError
+from ragged.tc.checked import (
+    AXES,
+    CheckedFunction,
+    CheckedStatement,
+    IndexRange,
+    TensorVersion,
+    ranges_at,
+    varying_with,
+)
+from ragged.tc.errors import refuse
 from ragged.tc.lower import stored
 from ragged.tc.ranges import extent_of
 from ragged.tc.size_text import NOWHERE, tree_of
@@ -96,10 +105,9 @@ class DefinitionWriter:
         extents: list[Expr] = []
         for own in version.domain or ():
             if not _is_declared(own.upper, extents):
-                raise TcError(
-                    "check",
+                raise refuse(
                     f"the gradient by '{version.name}' is not defined: the extent of dimension {len(extents)} varies",
-                    at=version.at,
+                    version.at,
                     because="extents of a parameter are of sizes, and of lengths along the dimensions before it",
                     fix="sum it up to an output of such extents",
                 )
@@ -236,14 +244,8 @@ class DefinitionWriter:
 
         Where an index has a clause, the range of another one is inferred for all its values.
         """
-        found = {var for var, own in line.ranges.items() if not self._is_inferred(line, var, own)}
-        while more := {
-            var
-            for var, own in line.ranges.items()
-            if var not in found and found & variables(own.lower, own.upper)
-        }:
-            found |= more
-        return found
+        stated = {var for var, own in line.ranges.items() if not self._is_inferred(line, var, own)}
+        return varying_with(stated, line.ranges)
 
     def _is_inferred(self, line: BufferStatement, var: Var, own: IndexRange) -> bool:
         """Return whether an index has its range without a clause: it stands alone wherever it is, over all of it."""
@@ -271,9 +273,7 @@ def _is_declared(extent: Expr, before: Sequence[Expr]) -> bool:
     named = {each: AXES[position] for position, each in enumerate(before)}  # the last of equal ones
     arguments = [each for part in parts if isinstance(part, Call) for each in part.args]
     along = [part for part in parts if isinstance(part, Ref) and part.var in AXES]
-    return sorted(map(id, along)) == sorted(map(id, arguments)) and {each.var for each in along} <= {
-        *named.values()
-    }
+    return Counter(along) == Counter(arguments) and {each.var for each in along} <= {*named.values()}
 
 
 def _unused(wanted: str, taken: Collection[str]) -> str:

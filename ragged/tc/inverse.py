@@ -10,7 +10,7 @@ from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus
 from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, subexpressions, variables
-from ragged.tc.checked import IndexRange
+from ragged.tc.checked import IndexRange, varying_with
 from ragged.tc.ranges import difference
 
 
@@ -94,7 +94,7 @@ class AccessInverse:
             each
             for each in free
             if not self._has_lengths(each.var)
-            and not self._varying_with(each.var) & variables(form.plus(form.only([each]), -1).expr)
+            and not varying_with({each.var}, self.ranges) & variables(form.plus(form.only([each]), -1).expr)
         ]
         free.sort(key=lambda term: (term.var not in self.left, abs(form.terms[term])))
         if not free or any(isinstance(part, Load) for part in inside):
@@ -117,7 +117,7 @@ class AccessInverse:
         if any(mentions(each, (free[0].var,)) for each in inner.terms if each != free[0]):
             return False
         (var,) = (each.var for each in free)
-        if self._has_lengths(var) or self._varying_with(var):
+        if self._has_lengths(var) or varying_with({var}, self.ranges) != {var}:
             return False
         remainder = Var(var.name)
         self.ranges = {**self.ranges, remainder: IndexRange(Const(0), Const(int(by)))}
@@ -164,17 +164,6 @@ class AccessInverse:
             for bound in (own.lower, own.upper)
             for part in subexpressions(bound)
         )
-
-    def _varying_with(self, var: Var) -> set[Var]:
-        """Return the indices of ranges that vary with one, or with those that do."""
-        found = {var}
-        while more := {
-            each
-            for each, own in self.ranges.items()
-            if each not in found and found & variables(own.lower, own.upper)
-        }:
-            found |= more
-        return found - {var}
 
     def _follows(self, var: Var, value: Expr) -> None:
         """Note the value of an index, which has to be in its range."""

@@ -11,7 +11,7 @@ from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
 from ragged.ir.expr import Var
 from ragged.tc.checked import CheckedFunction
-from ragged.tc.errors import TcError
+from ragged.tc.errors import refuse
 from ragged.tc.text import erased_text
 from ragged.tuning.records import Record, RecordKey, append_record, key_of_text, merge_records, read_records
 
@@ -61,10 +61,9 @@ def tuning_options(function: CheckedFunction, options: Mapping[str, Any]) -> dic
         UserError: the function is compiled for another target, or without the default schedule.
     """
     if function.varies:
-        raise TcError(
-            "check",
+        raise refuse(
             f"tune of '{function.name}' is not defined: its extents vary with an index",
-            at=function.definition.at,
+            function.definition.at,
         )
     if options.get("target", "cpu") != "cpu" or options.get("schedule", "default") is None:
         raise UserError(
