@@ -16,6 +16,7 @@ from ragged.ir.stmt import (
     Label,
     Let,
     LoopKind,
+    Prefetch,
     Reduce,
     Store,
 )
@@ -67,7 +68,9 @@ class ParallelRegion:
     def labels(self) -> set[Label]:
         """The labels of the statements in it."""
         return {
-            site.stmt.label for site in self.inside if isinstance(site.stmt, Store | Reduce | Check | Barrier)
+            site.stmt.label
+            for site in self.inside
+            if isinstance(site.stmt, Store | Reduce | Check | Barrier | Prefetch)
         }
 
     @property

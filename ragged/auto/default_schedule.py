@@ -14,6 +14,7 @@ from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
 from ragged.auto.planned_panels import PlannedPanels, blocks_of
+from ragged.auto.prefetch_ahead import prefetch_ahead
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches
 from ragged.auto.row_variants import RowPlan, options_for, plan_rows, table_of, tile_rows
 from ragged.auto.rules import Rule, run_rules
@@ -267,7 +268,12 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         lambda s: vectorize_rows(s.schedule, s.machine),
         "remainders of elementwise loops use shorter vectors; last, on loops that nothing else took",
     ),
-    Rule("share_blocks", lambda s: share_blocks(s.schedule, s.panels), "few panels leave workers idle; last"),
+    Rule("share_blocks", lambda s: share_blocks(s.schedule, s.panels), "few panels leave workers idle"),
+    Rule(
+        "prefetch_ahead",
+        lambda s: prefetch_ahead(s.schedule, s.machine),
+        "sums wait for rows far apart, which the processor does not foresee; last, as other steps move loops",
+    ),
 )
 """The rules for a CPU in their order. Where one has to come before others, its reason says so."""
 

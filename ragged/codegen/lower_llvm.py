@@ -23,6 +23,7 @@ from ragged.codegen.ops import (
     OPERATIONS,
     PAIRED,
     PAIRS,
+    PREFETCH,
     PREFIX,
     RELEASE,
     TRANSPOSE,
@@ -30,6 +31,12 @@ from ragged.codegen.ops import (
 )
 from ragged.ir.elementwise import FUNCTIONS
 
+_PREFETCH = (
+    "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+    "define i32 @ragged_prefetch(ptr %address) {\n"
+    "  call void @llvm.prefetch.p0(ptr %address, i32 0, i32 3, i32 1)\n"  # for reading, into all caches, data
+    "  ret i32 0\n}\n"
+)
 _ELEMENTS = {"float32": "float", "float64": "double", "int32": "i32", "int64": "i64"}
 
 
@@ -63,6 +70,8 @@ class _Lowering:
             shared = len(call.args) - 2
             text = team_text.barrier_text(shared, self.processor)
             return self._extern(team_text.barrier_name(shared), text, call.args)
+        if name == PREFETCH:
+            return self._extern("ragged_prefetch", _PREFETCH, call.args)
         if name == CLAIM:
             return self._extern("ragged_claim", team_text.CLAIM, call.args)
         if name == PAIRS:

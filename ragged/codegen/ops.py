@@ -38,6 +38,8 @@ MASKED_LOAD, MASKED_STORE = "ragged.masked_load", "ragged.masked_store"
 """`masked_load(address, first, count)` and `masked_store(address, value, count)`: see `ragged.codegen.masked_text`."""
 MASKED_SCATTER = "ragged.masked_scatter"
 """`masked_scatter(address, value, count, stride)`: a masked store of elements that are `stride` elements apart."""
+PREFETCH = "ragged.prefetch"
+"""`prefetch(address)`: the cache line of an address will be read soon."""
 OPERATIONS = {FMA: "fma", MUL: "mul", PAIR: "pair", DOT: "dot", MAX: "max", MIN: "min"}
 """The operations by their names in TIR, and their names in `ragged.codegen.elementary`."""
 
@@ -53,7 +55,17 @@ def _register_pure(name: str) -> None:
 
 for _name in (*OPERATIONS, PAIRS):
     _register_pure(_name)
-for _name in (BARRIER, CLAIM, MULTIPLY, RELEASE, TRANSPOSE, MASKED_LOAD, MASKED_STORE, MASKED_SCATTER):
+for _name in (
+    BARRIER,
+    CLAIM,
+    MULTIPLY,
+    RELEASE,
+    TRANSPOSE,
+    MASKED_LOAD,
+    MASKED_STORE,
+    MASKED_SCATTER,
+    PREFETCH,
+):
     register_op_attr(_name, "TCallEffectKind", _OPAQUE)
     register_op_attr(_name, "TScriptPrinterName", _name)
 

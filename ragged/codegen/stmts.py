@@ -15,7 +15,7 @@ from ragged.codegen.exprs import Expressions, TirBuffer, cast
 from ragged.codegen.load_tvm import tirx
 from ragged.codegen.local import elements_of
 from ragged.codegen.names import identifier
-from ragged.codegen.ops import TirExpr, TirStmt, element_type, literal, stored_as
+from ragged.codegen.ops import PREFETCH, TirExpr, TirStmt, element_type, literal, stored_as
 from ragged.codegen.team import Team, has_team, stop
 from ragged.codegen.tiles import MatrixUnit
 from ragged.codegen.vector import can_vectorize, fills_lanes, is_independent
@@ -35,6 +35,7 @@ from ragged.ir.stmt import (
     Label,
     Let,
     LoopKind,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -92,6 +93,8 @@ class Statements:
             case Barrier():
                 assert self.team is not None, "a barrier stands in a team's loop"
                 return [self.team.barrier()]
+            case Prefetch():
+                return self._prefetch(stmt)
             case For():
                 return self._loop(stmt, team)
             case Let(var=var, value=value, body=body):
@@ -155,6 +158,12 @@ class Statements:
         return tirx.IfThenElse(
             tirx.Not(self.expressions.emit(check.condition)), sequence([*report, stop()]), None
         )
+
+    def _prefetch(self, stmt: Prefetch) -> list[TirStmt]:
+        buffer = self.expressions.storage[stmt.value.buffer]
+        place = tirx.BufferLoad(buffer, [self.expressions.offset(stmt.value.buffer, stmt.value.indices)])
+        asked = tirx.call_intrin("int32", PREFETCH, tirx.address_of(place))
+        return [*self.expressions.bindings(), tirx.Evaluate(asked)]
 
     def _report(self, place: int, word: TirExpr) -> TirStmt:
         return tirx.BufferStore(self.status, word, [literal(place, INDEX)])

@@ -9,7 +9,7 @@ from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Stage, StageKind
 from ragged.ir.sites import Site, regions_of, sites_in
-from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Let, LoopKind, Stmt
+from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Let, LoopKind, Prefetch, Stmt
 from ragged.ir.walk import all_expressions, mentions, operands, reads_memory, statements
 
 
@@ -31,7 +31,7 @@ def fills_lanes(loop: For) -> bool:
 
 def _is_plain(stmt: Stmt) -> bool:
     match stmt:
-        case Alloc() | Check() | Barrier():
+        case Alloc() | Check() | Barrier() | Prefetch():
             return False
         case For(kind=kind):
             return kind not in (LoopKind.TEAM, LoopKind.THREADS, LoopKind.VECTORIZED)

@@ -17,6 +17,7 @@ from ragged.ir.stmt import (
     Contents,
     For,
     Let,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -41,7 +42,7 @@ def contents(stmt: Stmt) -> Contents:
         return stmt._index
     except AttributeError:
         match stmt:
-            case Store() | Reduce() | Check() | Barrier():
+            case Store() | Reduce() | Check() | Barrier() | Prefetch():
                 found = Contents((stmt.label,), (), ())
             case For(body=body):
                 labels, loops, buffers = contents(body)

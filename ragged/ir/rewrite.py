@@ -26,6 +26,7 @@ from ragged.ir.stmt import (
     If,
     Label,
     Let,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -233,6 +234,11 @@ class Rewriter:
                 return replace(stmt, condition=holds, witness=shown)
             case Barrier():
                 return stmt
+            case Prefetch(value=value):
+                new = self.expr(value)
+                if new is value:
+                    return stmt
+                return replace(stmt, value=new) if isinstance(new, Load) else Block()
             case For(extent=extent, body=body):
                 count, inner = self.expr(extent), self.stmt(body)
                 same = count is extent and inner is body

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from ragged.errors import Location
-from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Var
+from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Var
 from ragged.ir.ops import BinaryOp, Combiner
 
 
@@ -122,6 +122,15 @@ class Barrier(_Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Prefetch(_Node):
+    """Evaluates `value`, an element of a buffer, and drops it: generated code asks for its cache line, and goes on."""
+
+    label: Label
+    value: Load
+    at: Location | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class For(_Node):
     """Runs `body` for `var` = 0 .. extent - 1; `dim` names what is iterated."""
 
@@ -170,7 +179,7 @@ class Block(_Node):
     at: Location | None = field(default=None, compare=False, repr=False)
 
 
-Leaf: TypeAlias = Store | Reduce | Check | Barrier
+Leaf: TypeAlias = Store | Reduce | Check | Barrier | Prefetch
 Stmt: TypeAlias = Leaf | For | Let | Alloc | If | Block
 
 

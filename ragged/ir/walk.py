@@ -29,6 +29,7 @@ from ragged.ir.stmt import (
     If,
     Leaf,
     Let,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -129,7 +130,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (condition, *witness)
         case For(extent=extent):
             return (extent,)
-        case Let(value=value):
+        case Let(value=value) | Prefetch(value=value):
             return (value,)
         case If(condition=condition):
             return (condition,)
@@ -149,7 +150,7 @@ def held(stmt: Stmt) -> tuple[Expr, ...]:
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements directly in a statement, in order."""
     match stmt:
-        case Store() | Reduce() | Check() | Barrier():
+        case Store() | Reduce() | Check() | Barrier() | Prefetch():
             return ()
         case For(body=body) | Let(body=body) | Alloc(body=body):
             return (body,)
@@ -178,7 +179,7 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
 def leaves(stmt: Stmt) -> Iterator[Leaf]:
     """Yield the statements that carry a label, in the order of the text."""
     for inner in statements(stmt):
-        if isinstance(inner, Store | Reduce | Check | Barrier):
+        if isinstance(inner, Store | Reduce | Check | Barrier | Prefetch):
             yield inner
 
 

@@ -9,6 +9,7 @@ from ragged.transform.code.hoist_loads import hoist_loads as hoist_loads
 from ragged.transform.code.inline import inline as inline
 from ragged.transform.code.lift_lets import lift_lets as lift_lets
 from ragged.transform.code.pair_products import pair_products as pair_products
+from ragged.transform.code.prefetch import prefetch as prefetch
 from ragged.transform.code.reorder_stmts import reorder_stmts as reorder_stmts
 from ragged.transform.code.simplify_guards import simplify_guards as simplify_guards
 from ragged.transform.code.tensorize import tensorize as tensorize
@@ -91,6 +92,7 @@ CODE = (
     inline,
     lift_lets,
     pair_products,
+    prefetch,
     reorder_stmts,
     simplify_guards,
     tensorize,

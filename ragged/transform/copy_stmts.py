@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ragged.arith.fold import FoldedSubstitution
 from ragged.ir.expr import Buffer, Expr, Load, Ref, Var
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.stmt import Alloc, Barrier, Check, For, Let, Reduce, Stmt, Store
+from ragged.ir.stmt import Alloc, Barrier, Check, For, Let, Prefetch, Reduce, Stmt, Store
 
 
 @dataclass
@@ -87,9 +87,9 @@ class Copier(FoldedSubstitution):
                 copied = super().stmt(stmt)
                 assert isinstance(copied, Reduce)
                 return self._reduction(stmt, copied)
-            case Store() | Check() | Barrier():
+            case Store() | Check() | Barrier() | Prefetch():
                 leaf = super().stmt(stmt)
-                assert isinstance(leaf, Store | Check | Barrier)
+                assert isinstance(leaf, Store | Check | Barrier | Prefetch)
                 return replace(leaf, label=self.owner.copied(stmt.label, self.suffix))
             case _:
                 return super().stmt(stmt)

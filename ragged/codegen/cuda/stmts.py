@@ -22,6 +22,7 @@ from ragged.ir.stmt import (
     If,
     Let,
     LoopKind,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -60,6 +61,8 @@ class CudaStatements:
                 )
             case Barrier(scope=scope):
                 yield _MEET[scope]
+            case Prefetch():
+                yield from ()  # other threads run while one waits for memory
             case For():
                 yield from self._loop(stmt)
             case Let(var=var, value=value, body=body):

@@ -23,6 +23,7 @@ from ragged.ir.stmt import (
     For,
     If,
     Let,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -102,7 +103,7 @@ def _stmt_faults(stmt: Stmt) -> Iterator[str]:
             yield from _typed(f"'{var.name}'", var.dtype, value)
         case Alloc(buffer=buffer):
             yield from _index_faults("a shape", *buffer.shape)
-        case Barrier() | Block():
+        case Barrier() | Prefetch() | Block():
             return
         case _:
             assert_never(stmt)

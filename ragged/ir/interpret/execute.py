@@ -23,6 +23,7 @@ from ragged.ir.stmt import (
     If,
     Let,
     LoopKind,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -46,6 +47,13 @@ class Executor:
                 return self._reduce(stmt)
             case Check():
                 return self._check(stmt)
+            case Prefetch(label=label, value=value):
+                read = self.evaluator.placed(f"prefetch {label.name}", value)
+
+                def run_prefetch(frame: Frame) -> None:
+                    read(frame)
+
+                return run_prefetch
             case Barrier(label=label):
                 raise InternalError(f"barrier '{label.name}' stands where no team walks together")
             case For(kind=LoopKind.PARALLEL):

@@ -28,6 +28,7 @@ from ragged.ir.stmt import (
     Label,
     Let,
     LoopKind,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -148,7 +149,7 @@ class TeamExecutor:
                         yield from part(frame)
 
                 return steps_block
-            case Store() | Reduce() | Check():
+            case Store() | Reduce() | Check() | Prefetch():
                 raise InternalError("a statement without a barrier was taken for one with")
             case _:
                 assert_never(stmt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ragged.ir.dtype import DType
-from ragged.ir.expr import Buffer, Const, Expr, Var
+from ragged.ir.expr import Buffer, Const, Expr, Load, Var
 from ragged.ir.ops import Combiner
 from ragged.ir.stmt import (
     Alloc,
@@ -17,6 +17,7 @@ from ragged.ir.stmt import (
     Label,
     Let,
     LoopKind,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -168,5 +169,11 @@ def _command(scope: NameScope, call: ast.Call) -> Stmt:
                     fix=", ".join(_BARRIERS),
                 )
             return Barrier(label, _BARRIERS[scope_name.id], at)
+        case "prefetch":
+            (value,) = scope.arguments(call, 1, 1)
+            element = read(scope, value)
+            if not isinstance(element, Load):
+                raise scope.error(value, f"'{ast.unparse(value)}' is no element of a buffer")
+            return Prefetch(label, element, at)
         case _:
             raise scope.error(call, f"'{ast.unparse(call.func)}' is no statement of a program")

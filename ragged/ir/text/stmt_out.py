@@ -18,6 +18,7 @@ from ragged.ir.stmt import (
     Label,
     Leaf,
     Let,
+    Prefetch,
     Reduce,
     Stmt,
     Store,
@@ -148,6 +149,8 @@ class StmtPrinter:
                 return self.call("check", parts, leaf.label)
             case Barrier(scope=scope):
                 return self.call("barrier", [scope.value], leaf.label)
+            case Prefetch(value=value):
+                return self.call("prefetch", [show(self.names, value)], leaf.label)
             case _:
                 assert_never(leaf)
 
