@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ragged.analysis.loop_bodies import lets_of, loop_of
@@ -51,27 +51,37 @@ def transpose_rows(schedule: LoopSchedule, machine: Machine) -> None:
 
     The last nest is what `transposed_tile` finds. More columns than squares of half of the first cache have are stored
     strip by strip: a row of the next strip is elsewhere in memory, and looking its page up costs more than a square.
-    Rows and columns that fill no square have nests as they were; what a primitive refuses is left as it is. Comes
+    Rows that are left over, if their number is known, have tiles of 8 rows and of 4; what is left of these, and columns
+    that fill no square, have nests as they were. What a primitive refuses is left as it is. Comes
     before `vectorize_columns`, which leaves such loops alone: what they read is not side by side.
     """
-    side = machine.lanes(4)
-    if side not in SIDES:
+    if machine.lanes(4) not in SIDES:
         return
-    for outer, inner, store in list(_turned(schedule.program, side)):
-        with schedule.attempt():
-            _transpose(schedule, machine, side, outer, inner, store)
+    sides = [side for side in reversed(SIDES) if side <= machine.lanes(4)]
+    for place in range(len(sides)):  # the largest tiles, then lower ones of rows that are left over
+        for outer, inner, store in list(_turned(schedule.program, sides, place)):
+            with schedule.attempt():
+                _transpose(schedule, machine, sides[place], sides, outer, inner, store)
 
 
 def _transpose(
-    schedule: LoopSchedule, machine: Machine, side: int, outer: Var, inner: Var, store: Label
+    schedule: LoopSchedule,
+    machine: Machine,
+    height: int,
+    sides: Sequence[int],
+    outer: Var,
+    inner: Var,
+    store: Label,
 ) -> None:
     extent = loop_of(schedule.program, inner).extent
+    side = _side(extent, sides)
+    assert side is not None, "there are so many columns"
     if not isinstance(extent, Const) or extent.value % side:
         squares = times(floordiv(extent, side), Const(side))
         whole = schedule.apply(partition_loop, inner, squares).loops[inner][0]
         outer = schedule.apply(fission, outer, whole).loops[outer][0]
         inner = whole
-    far, row = schedule.apply(split, outer, side, Tail.PEEL).loops[outer][:2]
+    far, row = schedule.apply(split, outer, height, Tail.PEEL).loops[outer][:2]
     blocks, column = schedule.apply(split, inner, side).loops[inner][:2]
     strips, rows = [], _rows_of_strip(machine, side)
     if not isinstance(extent, Const) or extent.value > rows:
@@ -93,12 +103,20 @@ def _rows_of_strip(machine: Machine, side: int) -> int:
     return machine.l1_bytes // 2 // (4 * side) // side * side
 
 
-def _turned(program: Program, side: int) -> Iterator[tuple[Var, Var, Label]]:
-    """Yield two loops around a store of what is side by side along the inner one, and read so along the outer one."""
+def _turned(program: Program, sides: Sequence[int], place: int) -> Iterator[tuple[Var, Var, Label]]:
+    """Yield two loops around a store of what is side by side along the inner one, and read so along the outer one.
+
+    The outer one has at least the rows of the side at `place`; rows or columns that a call counts, at the first alone.
+    """
+    counted = place == 0
     for site in sites(program):
         if site.stage.kind is StageKind.KERNEL and isinstance(outer := site.stmt, For):
             inner = turned_loop(outer)
-            if inner is not None and _fills(outer.extent, side) and _fills(inner.extent, side):
+            if inner is None or not (
+                counted or all(isinstance(each.extent, Const) for each in (outer, inner))
+            ):
+                continue
+            if _side(outer.extent, sides[: place + 1]) and _side(inner.extent, sides):
                 assert isinstance(inner.body, Store)
                 yield outer.var, inner.var, inner.body.label
 
@@ -116,9 +134,11 @@ def turned_loop(outer: For) -> For | None:
             return None
 
 
-def _fills(extent: Expr, side: int) -> bool:
-    """Return whether there are as many rows or columns as a square has, or may be."""
-    return not isinstance(extent, Const) or int(extent.value) >= side
+def _side(extent: Expr, sides: Sequence[int]) -> int | None:
+    """Return the largest of sides that so many rows or columns fill, or may fill; None if they are too few."""
+    if not isinstance(extent, Const):
+        return sides[0]
+    return next((side for side in sides if side <= int(extent.value)), None)
 
 
 def _is_turned(store: Store, outer: Var, inner: Var) -> bool:
