@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ragged.analysis.loop_bodies import loop_of, parts_of
+from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
+from ragged.analysis.site_of import site_of
 from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.arith.index_intervals import at_most
 from ragged.auto.fission_nest import fission_nest
@@ -14,7 +15,7 @@ from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.index import contents
 from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Store
-from ragged.ir.walk import statements
+from ragged.ir.walk import loads, statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
 from ragged.transform.loops.pad_loop import pad_loop
@@ -22,9 +23,11 @@ from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.specialize import specialize
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
+from ragged.transform.mapping.serial import serial
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_write import cache_write
 from ragged.transform.storage.expand_storage import expand_storage
+from ragged.transform.storage.set_order import set_order
 
 
 def tile_registers(
@@ -120,8 +123,9 @@ def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
     schedule.apply(pad_loop, computed[-1], lanes)
     started, summed = fission_nest(schedule, computed, init)
     schedule.apply(reorder, (*axes, *summed))
-    if not _store_columns(schedule, stored):
-        _vectorize(schedule, stored)
+    for nest in _stores(schedule, stored):
+        if not _store_columns(schedule, nest):
+            _vectorize(schedule, nest)
     _vectorize(schedule, started)
     _vectorize(schedule, summed)
 
@@ -133,24 +137,55 @@ def _vectorize(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
     schedule.apply(vectorize, lane)
 
 
+def _stores(schedule: LoopSchedule, stored: Sequence[Var]) -> list[Sequence[Var]]:
+    """Give each statement that stores a tile a nest of its own; return them."""
+    nests = [stored]
+    for part in parts_of(loop_of(schedule.program, stored[-1]))[:-1]:
+        with schedule.attempt():
+            nests[-1:] = fission_nest(schedule, nests[-1], name_of(part))
+    return nests
+
+
 def _store_columns(schedule: LoopSchedule, stored: Sequence[Var]) -> bool:
     """Store a tile by the columns of its rows where these are side by side in what it is stored to; else return False.
 
-    The last nest is what `transposed_tile` finds: rows are transposed in registers.
+    The last nest is what `transposed_tile` finds: rows are transposed in registers. What is computed as the tile is
+    stored, as the sum of it and something, is computed in registers before.
     """
     first, last = (loop_of(schedule.program, stored[place]) for place in (0, -1))
-    across = replace(first, kind=LoopKind.VECTORIZED, body=last.body)
+    store = last.body
+    if not isinstance(store, Store):
+        return False
+    held = next(iter(loads(store.value)), None)
+    across = replace(first, kind=LoopKind.VECTORIZED, body=store if held is None else replace(store, value=held))
     if transposed_tile(replace(last, body=across)) is None:
         return False
-    row, *between, lane = stored
     before = schedule.checkpoint()
     try:
+        if store.value is not held:
+            stored = _compute_before(schedule, store.label, stored)
+        row, *between, lane = stored
         schedule.apply(reorder, (*between, lane, row))
         _vectorize(schedule, (*between, row))
     except ScheduleError:  # what is stored is not all of a tile
         schedule.restore(before)
         return False
     return True
+
+
+def _compute_before(schedule: LoopSchedule, store: Label, tile: Sequence[Var]) -> tuple[Var, ...]:
+    """Compute what a tile stores in registers first; return the loops that store it."""
+    site = site_of(schedule.program, tile[0])
+    assert site is not None, "it is there"
+    for var in tile:
+        if loop_of(schedule.program, var).kind is LoopKind.PARALLEL:
+            schedule.apply(serial, var)
+    done = schedule.apply(cache_write, store, site.loops[-1].var)
+    held = loop_of(schedule.program, tile[-1]).body
+    assert isinstance(held, Store)
+    schedule.apply(set_order, held.buffer, (1, 0))
+    _vectorize(schedule, tile)
+    return tuple(done.loops[var][-1] for var in tile)
 
 
 def _sum_in(loop: For) -> tuple[Label, list[Var], Label]:
