@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragged.arith.affine import growth
-from ragged.ir.expr import Buffer, Expr, Var
+from ragged.arith.affine import AffineForm, affine, growth, growth_of
+from ragged.arith.fold import times
+from ragged.ir.expr import Buffer, Const, Expr, Var
 from ragged.ir.walk import mentions
 
 
@@ -18,3 +19,28 @@ def stepped(indices: Sequence[Expr], var: Var) -> int | None:
 def is_consecutive(buffer: Buffer, indices: Sequence[Expr], var: Var) -> bool:
     """Return whether the elements at `indices` are consecutive in memory as the loop's variable goes on."""
     return bool(indices) and stepped(indices, var) == buffer.order[-1]
+
+
+def flat_offset(buffer: Buffer, indices: Sequence[Expr]) -> AffineForm:
+    """Return the offset of an element, in elements, in storage that is row-major over the order of the dimensions."""
+    form = AffineForm()
+    for d in buffer.order:
+        extent = buffer.shape[d]
+        if isinstance(extent, Const):
+            form = AffineForm().plus(form, int(extent.value))
+        else:
+            form = _times(form, extent)
+        form = form.plus(affine(indices[d]))
+    return form.recombined()
+
+
+def flat_growth(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int | None:
+    """Return by how many elements an offset grows with a variable; None if that is not the same number each time."""
+    return growth_of(flat_offset(buffer, indices), var)
+
+
+def _times(form: AffineForm, extent: Expr) -> AffineForm:
+    product = AffineForm().plus(affine(extent), form.constant)
+    for term, coefficient in form.terms.items():
+        product = product.plus(affine(times(term, extent)), coefficient)
+    return product

@@ -31,6 +31,20 @@ class AffineForm:
         chosen = set(terms)
         return AffineForm({term: c for term, c in self.terms.items() if term in chosen})
 
+    def recombined(self) -> AffineForm:
+        """Return the same sum with `x` in place of `x // c * c + x % c`, also of multiples of these."""
+        result = self
+        for term, coefficient in self.terms.items():
+            match term:
+                case Binary(op=BinaryOp.MOD, lhs=whole, rhs=Const(value=by)):
+                    quotient = Binary(BinaryOp.FLOORDIV, whole, term.rhs)
+                    if result.terms.get(quotient) == coefficient * int(by):
+                        parts = AffineForm({quotient: coefficient * int(by), term: coefficient})
+                        result = result.plus(parts, -1).plus(affine(whole), coefficient)
+                case _:
+                    pass
+        return result
+
     @property
     def expr(self) -> Expr:
         """The sum as an expression."""
@@ -68,7 +82,12 @@ def affine(expr: Expr) -> AffineForm:
 
 def growth(index: Expr, var: Var) -> int | None:
     """Return the coefficient of a variable in an index; None if the index is not affine in it."""
-    terms = affine(index).terms
+    return growth_of(affine(index), var)
+
+
+def growth_of(form: AffineForm, var: Var) -> int | None:
+    """Return the coefficient of a variable in a form; None if another term depends on it."""
+    terms = form.terms
     if any(term != Ref(var) and Ref(var) in subexpressions(term) for term in terms):
         return None
     return terms.get(Ref(var), 0)

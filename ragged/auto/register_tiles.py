@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ragged.analysis.loop_bodies import loop_of, name_of, parts_of
+from ragged.analysis.loop_bodies import lets_of, loop_of, name_of, parts_of
 from ragged.analysis.site_of import site_of
 from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.arith.index_intervals import at_most
@@ -14,7 +14,7 @@ from ragged.auto.tile_sizes import rows_of_remainder
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.index import contents
-from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Store
+from ragged.ir.stmt import Alloc, For, Label, LoopKind, Reduce, Stmt, Store
 from ragged.ir.walk import loads, statements
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.fuse import fuse
@@ -157,7 +157,10 @@ def _store_columns(schedule: LoopSchedule, stored: Sequence[Var]) -> bool:
     if not isinstance(store, Store):
         return False
     held = next(iter(loads(store.value)), None)
-    across = replace(first, kind=LoopKind.VECTORIZED, body=store if held is None else replace(store, value=held))
+    body: Stmt = store if held is None else replace(store, value=held)
+    for let in reversed(lets_of(first.body)[0]):
+        body = replace(let, body=body)
+    across = replace(first, kind=LoopKind.VECTORIZED, body=body)
     if transposed_tile(replace(last, body=across)) is None:
         return False
     before = schedule.checkpoint()

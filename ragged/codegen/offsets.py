@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ragged.arith.affine import AffineForm, affine
-from ragged.arith.fold import times
-from ragged.ir.expr import Buffer, Const, Expr, Ref
+from ragged.analysis.strides import flat_offset
+from ragged.arith.affine import AffineForm
+from ragged.ir.expr import Buffer, Expr, Ref
 
 
 @dataclass(slots=True)
@@ -19,16 +19,8 @@ class Offset:
 
     @classmethod
     def of(cls, buffer: Buffer, indices: tuple[Expr, ...]) -> Offset:
-        """Return the offset of an element of `buffer`, row-major over the order of its dimensions."""
-        form = AffineForm()
-        for d in buffer.order:
-            extent = buffer.shape[d]
-            if isinstance(extent, Const):
-                form = AffineForm().plus(form, int(extent.value))
-            else:
-                form = _times(form, extent)
-            form = form.plus(affine(indices[d]))
-        return cls(indices, form)
+        """Return the offset of an element of `buffer`."""
+        return cls(indices, flat_offset(buffer, indices))
 
     def parts(self, moving: tuple[Expr, ...]) -> tuple[Expr, Expr]:
         """Return the sum of the terms that are not in `moving`, and of those that are and are no variables.
@@ -39,10 +31,3 @@ class Offset:
             others = self.form.only(term for term in moving if not isinstance(term, Ref))
             self._parts[moving] = self.form.only(self.form.terms.keys() - set(moving)).expr, others.expr
         return self._parts[moving]
-
-
-def _times(form: AffineForm, extent: Expr) -> AffineForm:
-    product = AffineForm().plus(affine(extent), form.constant)
-    for term, coefficient in form.terms.items():
-        product = product.plus(affine(times(term, extent)), coefficient)
-    return product
