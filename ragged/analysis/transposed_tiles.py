@@ -58,16 +58,18 @@ def transposed_tile(loop: For) -> TransposedTile | None:
     if {out.buffer.dtype, rows.buffer.dtype} != {DType.FLOAT32} or out.buffer is rows.buffer:
         return None
     row, column = loop.var, inner.var
-    turned = _is_row(Load(out.buffer, out.indices), column, row) and _is_row(rows, row, column)
+    turned = _is_row(Load(out.buffer, out.indices), column, row, columns) and _is_row(
+        rows, row, column, lanes
+    )
     if not turned or not (isinstance(loop.extent, Const) or is_whole_row(rows, row, lanes)):
         return None
     return TransposedTile(lanes, columns, loop.extent, row, column, out, rows)
 
 
-def _is_row(element: Load, along: Var, other: Var) -> bool:
-    """Return whether elements are side by side as `along` goes on, and in rows as far apart as `other` does."""
+def _is_row(element: Load, along: Var, other: Var, count: int) -> bool:
+    """Return whether `count` elements are side by side as `along` goes on, in rows as far apart as `other` does."""
     step, distance = (flat_growth(element.buffer, element.indices, var) for var in (along, other))
-    if step == 1 and distance:
+    if step == 1 and abs(distance or 0) >= count:
         return True
     last = element.buffer.order[-1]
     beside = [growth(index, along) for index in element.indices]

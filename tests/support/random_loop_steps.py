@@ -18,6 +18,7 @@ from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.code.inline import inline
 from ragged.transform.code.lift_lets import lift_lets
 from ragged.transform.code.pair_products import pair_products
+from ragged.transform.code.prefetch import prefetch
 from ragged.transform.code.reorder_stmts import reorder_stmts
 from ragged.transform.code.simplify_guards import simplify_guards
 from ragged.transform.code.tensorize import tensorize
@@ -64,6 +65,7 @@ from tests.support.random_prepared import (
     bordered,
     expanded,
     lets,
+    prefetched,
     remapped,
     rolled,
     sliced,
@@ -263,6 +265,7 @@ STEPS: dict[Callable[..., Rewritten], Callable[[Places, Attempt], Asked]] = {
     pad_loop: _pad_loop,
     pair_products: paired,
     parallel: _of_kind(LoopKind.SERIAL),
+    prefetch: prefetched,
     rebase_storage: _rebase,
     remap_iterations: remapped,
     reorder: _swapped,

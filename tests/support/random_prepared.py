@@ -14,7 +14,7 @@ from ragged.ir.expr import Buffer, Const, Load, Role, Select, Var
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Forwarding, Rewritten
 from ragged.ir.stmt import Alloc, For, Leaf, Let, LoopKind, Reduce, Stmt, Store
-from ragged.ir.walk import children, statements, subexpressions, written
+from ragged.ir.walk import children, loads, statements, subexpressions, written
 from ragged.transform.loops.declare_order import declare_order
 from ragged.transform.loops.fission import fission
 from ragged.transform.loops.reorder import reorder
@@ -136,3 +136,18 @@ def _chooses(stmt: Stmt) -> bool:
     return isinstance(stmt, Store | Reduce) and any(
         isinstance(part, Select) and isinstance(part.if_true, Load) for part in subexpressions(stmt.value)
     )
+
+
+def prefetched(d: Places, attempt: Attempt) -> Asked:
+    """Draw a statement, mostly one that reads a buffer, and loops around it: those ahead outside of the others."""
+    found = [(site, site.stmt) for site in d.sites if isinstance(site.stmt, Store | Reduce) and site.loops]
+    reading = [(site, stmt, part.buffer) for site, stmt in found for part in loads(stmt.value)]
+    if not reading or not d.chance(9):
+        return Asked((d.label(), d.buffer(Role.PAYLOAD), d.loop(), (d.loop(),), Const(1)))
+    site, stmt, buffer = d.pick(reading)
+    around = [loop.var for loop in site.loops]
+    place = d.pick(range(len(around)))
+    first = d.pick(range(place + 1))
+    ahead = tuple(var for var in around[first : place + 1] if var is around[first] or d.chance(5))
+    over = tuple(var for var in around[place + 1 :] if d.chance(5))
+    return Asked((stmt.label, buffer, around[place], ahead, Const(d.pick([1, 0, 3, 20, -1])), over))

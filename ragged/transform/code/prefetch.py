@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 
 from ragged.analysis.dependence import storage
 from ragged.analysis.site_of import site_of
 from ragged.analysis.strides import is_consecutive
-from ragged.arith.fold import ZERO, FoldedSubstitution, floordiv, modulo, plus, times
+from ragged.arith.fold import ONE, ZERO, FoldedSubstitution, floordiv, modulo, plus, times
 from ragged.arith.index_intervals import interval_of, nothing
 from ragged.errors import ScheduleError
-from ragged.ir.build import all_of, within
+from ragged.ir.build import all_of, sub, within
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import ElementAccess, Site, path_to
+from ragged.ir.sites import ElementAccess, Site, evaluated, path_to
 from ragged.ir.stmt import Barrier, For, If, Label, Let, LoopKind, Prefetch, Stmt, block
 from ragged.ir.walk import held, loads, mentions, statements, variables, written
 from ragged.passes.assume import assume
 from ragged.transform.index_checks import require_index
+from ragged.transform.legality import require_no_lanes
 from ragged.transform.locate import Replace, loop_site
 
 LINE_BYTES = 64
@@ -69,7 +71,8 @@ def prefetch(
     stands for all.
 
     A prefetch of what may be outside of the buffer gets a condition: where a condition leaves out iterations of the
-    nest, or an extent changes with the loops ahead.
+    nest, or an extent changes with the loops ahead. The forwarding of a loop in `over` is itself and those over its
+    lines, that of the statement itself and its prefetches.
 
     Raises:
         ScheduleError: there is no such statement or loop; the statement does not read the buffer; it, or what
@@ -77,16 +80,16 @@ def prefetch(
             above; the extent of one changes with another; or the distance may be negative.
     """
     what = f"prefetch: cannot prefetch '{buffer.name}' in loop '{place.name}'"
-    nest = _Nest(program, stmt, buffer, place, tuple(loops), tuple(over), what)
+    nest = _Ahead(program, stmt, buffer, place, tuple(loops), tuple(over), what)
     inner = loop_site(program, nest.loops[-1], "prefetch")
     facts = require_index(program, inner, distance, ZERO, what)
     if interval_of(distance, nothing)[0] < 0:
         because = f"{expr_text(distance)} may be negative"
         raise ScheduleError(what, because=because, fix="a distance that is a maximum of 0 and something")
     lets, values = nest.ahead(distance)
-    asked = [nest.prefetch(access, values) for access in nest.accesses]
 
     def change(found: For, owner: Rewriter) -> Stmt:
+        asked = [nest.prefetch(access, values, owner) for access in nest.accesses]
         at_place = Replace(loop=place, change=lambda each, _: replace(each, body=block(*asked, each.body)))
         inner = block(*asked, found.body) if place is found.var else at_place.stmt(found.body)
         for var, value in reversed(lets):
@@ -97,7 +100,7 @@ def prefetch(
     return replace(result, program=assume(result.program, facts))
 
 
-class _Nest:
+class _Ahead:
     """The loops that the elements are read in; refuses arguments that do not fit together."""
 
     def __init__(
@@ -113,7 +116,7 @@ class _Nest:
         found = site_of(program, stmt)
         if found is None:
             raise ScheduleError(what, because=f"the program has no statement '{stmt.name}'")
-        self.what = what
+        self.what, self.label = what, stmt
         self.site: Site = found
         self.around = {loop.var: loop for loop in found.loops}
         self.loops, self.over = loops, over
@@ -142,6 +145,8 @@ class _Nest:
         places = [order.index(var) for var in self.loops]
         if not places or places != sorted(set(places)) or places[-1] > order.index(place):
             raise ScheduleError(what, because="the loops ahead do not stand around it, outermost first")
+        for var in (place, *self.loops):
+            require_no_lanes(self.around[var], what, "name a loop around it")
         inside = order[order.index(place) + 1 :]
         for var in self.over:
             if var not in inside:
@@ -168,14 +173,14 @@ class _Nest:
             bound, extent = Var(f"{var.name}_ahead"), self.extent(var)
             later = plus(Ref(var), carry)
             if var is self.loops[0]:
-                later = Binary(BinaryOp.MIN, later, plus(extent, Const(-1)))
+                later = Binary(BinaryOp.MIN, later, sub(extent, ONE))
                 values[var] = Ref(bound)
             else:
                 values[var], carry = _divided(Ref(bound), extent)
             lets.append((bound, later))
         return lets, values
 
-    def prefetch(self, access: ElementAccess, ahead: Mapping[Var, Expr]) -> Stmt:
+    def prefetch(self, access: ElementAccess, ahead: Mapping[Var, Expr], owner: Rewriter) -> Stmt:
         """Return the prefetch of one of `accesses`, in its loops and conditions."""
         values = dict(ahead)
         conditions: list[Expr] = []
@@ -185,13 +190,13 @@ class _Nest:
             values[loop.var] = ZERO
             if loop.var in self.over:
                 each = _per_line(access, loop.var)
-                step = Var(f"{loop.var.name}_line")
+                step = owner.copied_loop(loop.var, "line")
                 steps.append((step, floordiv(plus(extent, Const(each - 1)), each)))
                 values[loop.var] = times(Ref(step), Const(each))
             elif not isinstance(extent, Const):
                 conditions.append(Binary(BinaryOp.GT, extent, ZERO))
         later = FoldedSubstitution(values=values).exprs(access.indices)
-        asked: Stmt = Prefetch(Label("prefetch"), Load(access.buffer, later))
+        asked: Stmt = Prefetch(owner.copied(self.label, "ahead"), Load(access.buffer, later))
         conditions += self._bounds(access, later)
         if conditions:
             asked = If(all_of(conditions), asked)
@@ -203,8 +208,8 @@ class _Nest:
     def _bounds(self, access: ElementAccess, later: Sequence[Expr]) -> Iterator[Expr]:
         """Yield what has to hold for the element to be in the buffer.
 
-        An iteration ahead is one of the nest's, and reads this very element, unless it may be left out, for a condition,
-        or for the extent of a loop that is not among those ahead: the bounds of what depends on these are not known.
+        An iteration ahead is one of the nest's, and reads this very element, unless it may be left out: for a condition
+        or the extent of a loop that is not among those ahead. The bounds of what depends on these are not known.
         """
         changed = {*self.loops, *(loop.var for loop in self.inside)}
         unknown = {
@@ -222,6 +227,9 @@ class _Nest:
                         because=f"a condition leaves out iterations, and elements of '{access.buffer.name}'",
                         fix="fewer loops ahead, or a buffer that calls bring",
                     )
+                for part, _ in evaluated(new):
+                    if isinstance(part, Load):  # a condition is asked from left to right
+                        yield from map(within, part.indices, repeat(ZERO), part.buffer.shape)
                 yield within(new, ZERO, extent)
 
 
