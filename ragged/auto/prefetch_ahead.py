@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
+from ragged.analysis.strides import flat_growth
 from ragged.arith.affine import growth
 from ragged.arith.fold import ONE, ZERO, at_least_zero, floordiv, plus, times
 from ragged.arith.index_intervals import at_most
@@ -103,8 +104,10 @@ class _Operand:
         fastest = self.load.buffer.order[-1]
         step = growth(self.load.indices[fastest], self.place.var)
         bytes_of_run = self.run * self.load.buffer.dtype.bytes
+        apart = flat_growth(self.load.buffer, self.load.indices, self.place.var)
         return (
             step != 0
+            or (apart is not None and apart < 2 * self.run)
             or not _moves(self.load, self.place)
             or not LINE_BYTES // 3 < bytes_of_run < _PAGE_BYTES
             or not all(_is_side_by_side(self.load, loop) for loop in self.row)

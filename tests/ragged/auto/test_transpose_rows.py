@@ -102,3 +102,20 @@ def test_a_transpose_has_squares_for_any_number_of_threads():
         compiled = transpose.compile(threads=threads)
         assert transposes(compiled.show("loops"))
         np.testing.assert_array_equal(compiled(x), x.T)
+
+
+@pytest.mark.parametrize("width", [3, 7, 12, 14, 30])
+def test_rows_that_are_left_over_have_lower_tiles(width):
+    done, lanes = scheduled(width=width).program, this_machine().lanes(4)
+    tiles = re.findall(
+        rf"y_acc = local\(float32\[(\d+), {lanes}\], scope=register, order=\(1, 0\)\)", to_text(done)
+    )
+    rest, expected = width, set()
+    for side in (16, 8, 4):
+        if side <= lanes and rest >= side:
+            expected.add(side)
+            rest %= side
+    assert {int(rows) for rows in tiles} == expected
+    x = np.random.default_rng(0).standard_normal((40, width), np.float32)
+    got = check_both(done, count=40, x=x)["y"]
+    np.testing.assert_array_equal(got, (x[:32] * np.float32(0.125)).T)
