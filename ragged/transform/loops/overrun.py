@@ -10,8 +10,8 @@ from ragged.analysis.obligations import index_obligations
 from ragged.arith.affine import affine
 from ragged.arith.fold import ONE, ZERO
 from ragged.errors import ScheduleError
-from ragged.ir.build import both
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.build import both, zero
+from ragged.ir.expr import Binary, Buffer, Call, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
@@ -117,8 +117,7 @@ class PadExtent(ContextRewriter):
                 inside = both(inside, before if apart else goal)
         if inside is None:
             return load
-        zero = Const(0.0 if load.dtype.is_float else 0, load.dtype)
-        return Select(inside, load, zero)
+        return Select(inside, load, zero(load.dtype))
 
     def holds_before(self, before: Expr, goal: Expr) -> bool:
         """Return whether a goal is proven where the condition `before` holds."""

@@ -338,3 +338,31 @@ def test_what_more_than_one_loop_writes(to, read):
     result = valid(pad_loop, program, loop(program, "f"), 4).program
     assert f"        y[f] = {read}\n" in body(result)
     same(program, result, [({"total": n}, {"x": np.arange(n + 8, dtype=np.float32)}) for n in range(1, 6)])
+
+
+PAIRS = """\
+program("pairs")
+
+w: bound(bfloat16x2[2, 5])
+x: payload(float32[2, 2])
+y: workspace(float32[8])
+out: output(float32[5])
+
+with bind:
+    for j in serial(2):
+        for i in serial(5):
+            w[j, i] = pair(1.0, 2.0)
+with kernel:
+    for f in serial(5):
+        y[f]: start = 0.0
+        for j in serial(2):
+            y[f] += dot(w[j, f], pair(x[j, 0], x[j, 1]))
+    for e in serial(5):
+        out[e] = y[e]
+"""
+
+
+def test_pairs_that_are_not_there_are_zeros():
+    program = parse(PAIRS)
+    new = valid(pad_loop, program, loop(program, "f"), 8).program
+    assert "w[j, f] if f < 5 else pair(0.0, 0.0)" in body(new)
