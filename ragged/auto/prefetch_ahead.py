@@ -163,7 +163,7 @@ class _Operand:
                 step = growth(index, loop.var)
                 for place, outer in enumerate(chain):
                     each = growth(index, outer.var)
-                    if step and each:
+                    if step and each and step > 0 and each > 0:
                         wide = floordiv(times(plus(loop.extent, Const(-1)), Const(step)), each)
                         for inner in chain[place + 1 :]:
                             wide = times(wide, inner.extent)
@@ -185,7 +185,7 @@ def _found(program: Program, machine: Machine) -> Iterator[_Operand]:
         at = loops.index(place)
         kept = next((loop for loop in loops if loop.kind is not LoopKind.TEAM), place)
         for part in loads(stmt.value):
-            known = part.buffer in seen or part.buffer in written(kept)
+            known = part.buffer in seen or part.buffer in written(kept) or not part.indices
             if known or part.buffer.role is Role.LOCAL or _fits(part, machine):
                 continue
             load = path_to(site).expand(part)

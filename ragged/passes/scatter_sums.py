@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ragged.arith.fold import floordiv, plus, times
-from ragged.ir.build import all_of, sub
+from ragged.ir.build import all_of, sub, zero
 from ragged.ir.expr import Binary, Buffer, Cast, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.program import Program, StageKind
@@ -176,8 +176,7 @@ def _selected(value: Expr) -> Select | None:
         case Select(if_false=Const(value=0)):
             return value
         case Cast(operand=Select(condition=condition, if_true=term, if_false=Const(value=0)), at=at):
-            zero = Const(0.0 if value.dtype.is_float else 0, value.dtype)
-            return Select(condition, replace(value, operand=term), zero, at)
+            return Select(condition, replace(value, operand=term), zero(value.dtype), at)
         case _:
             return None
 
