@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
 
 from ragged.analysis.loop_bodies import lets_of, loop_of, name_of, parts_of
 from ragged.analysis.site_of import site_of
 from ragged.analysis.transposed_tiles import transposed_tile
 from ragged.arith.index_intervals import at_most
 from ragged.auto.fission_nest import fission_nest
-from ragged.auto.tile_sizes import rows_of_remainder
+from ragged.auto.tile_sizes import fills_tiles, rows_of_loop, rows_of_remainder
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Buffer, Const, Var
 from ragged.ir.index import contents
@@ -35,15 +36,25 @@ def tile_registers(
     nest: Sequence[Var],
     inside: Sequence[Var],
     most: int,
+    accumulators: int,
     tail: Tail = Tail.PEEL,
 ) -> None:
     """Tile a nest over rows and the loops `inside`, of constant extents, and sum up each tile in registers.
 
-    `nest` are the loops over rows, outermost first, the last of which the tiles divide; a tile has up to `most` rows.
+    `nest` are the loops over rows, outermost first, the last of which the tiles divide; a tile has up to `most` rows,
+    of a known number of rows those that are fastest where `accumulators` sums hide the latency of multiply-adds.
     Those that are left over are in smaller tiles, or, with `Tail.SHORT`, in one of which all is summed and part is
     stored.
     """
-    rows, count, inside = _one_loop(schedule, nest, most), most, tuple(inside)
+    extents = [loop_of(schedule.program, var).extent for var in inside[:-1]]
+    vectors = prod(int(each.value) for each in extents if isinstance(each, Const))
+    rows, count, inside = _one_loop(schedule, nest, most, vectors, accumulators), most, tuple(inside)
+    if (
+        rows is not None
+        and tail is Tail.PEEL
+        and isinstance(extent := loop_of(schedule.program, rows).extent, Const)
+    ):
+        count = rows_of_loop(int(extent.value), most, vectors, accumulators) if extent.value > 0 else most
     while rows is not None and count > 1:
         _, row, *rest = schedule.apply(split, rows, count, tail).loops[rows]
         left = contents(loop_of(schedule.program, rest[0]).body).loops[: len(inside)] if rest else ()
@@ -62,6 +73,7 @@ def tile_vectors(
     lane: Var,
     most: int,
     rows_of: Callable[[int], int],
+    accumulators: int,
     tail: Tail = Tail.PEEL,
     before_one: Callable[[], None] | None = None,
 ) -> None:
@@ -72,31 +84,35 @@ def tile_vectors(
     """
     singly = (vectors, *rows, lane)
     if isinstance(loop_of(schedule.program, vectors).extent, Const):
-        tile_registers(schedule, rows, (vectors, lane), rows_of(most), tail)
+        tile_registers(schedule, rows, (vectors, lane), rows_of(most), accumulators, tail)
         return
     schedule.apply(reorder, singly)
     done = schedule.apply(specialize, vectors, (most,))
     v, *own, x = (done.loops[var][-1] for var in singly)
     schedule.apply(reorder, (*own, v, x))
-    tile_registers(schedule, own, (v, x), rows_of(most), tail)
+    tile_registers(schedule, own, (v, x), rows_of(most), accumulators, tail)
     if len(done.loops[vectors]) > 1:
         if before_one is not None:
             before_one()
-        tile_registers(schedule, rows, (lane,), rows_of(1), tail)
+        tile_registers(schedule, rows, (lane,), rows_of(1), accumulators, tail)
 
 
-def _one_loop(schedule: LoopSchedule, rows: Sequence[Var], most: int) -> Var | None:
+def _one_loop(
+    schedule: LoopSchedule, rows: Sequence[Var], most: int, vectors: int, accumulators: int
+) -> Var | None:
     """Fuse the innermost loops over rows; return the loop to tile, None if there is none.
 
     A loop of unknown extent stays inside: dividing by it for each row and step would take longer than the remainder.
-    So does one in a parallel loop, and one that tiles of `most` rows divide.
+    So does one in a parallel loop, and one that fills tiles of up to `most` rows.
     """
     if not rows:
         return None
     *others, fused = rows
     for row in reversed(others):
         inner = loop_of(schedule.program, fused)
-        if not isinstance(inner.extent, Const) or inner.extent.value % most == 0:
+        if not isinstance(inner.extent, Const) or fills_tiles(
+            int(inner.extent.value), most, vectors, accumulators
+        ):
             break
         if loop_of(schedule.program, row).kind is not inner.kind:
             break

@@ -61,5 +61,12 @@ def tile_few_columns(schedule: LoopSchedule, machine: Machine, rows: Sequence[Va
     pair, vector = schedule.apply(split, block, _VECTORS, Tail.SHORT).loops[block]
     schedule.apply(reorder, (*outer, pair, column, vector, lane))
     tile_vectors(
-        schedule, (column,), vector, lane, _VECTORS, lambda count: machine.accumulators // count, Tail.SHORT
+        schedule,
+        (column,),
+        vector,
+        lane,
+        _VECTORS,
+        lambda count: machine.accumulators // count,
+        machine.accumulators,
+        Tail.SHORT,
     )

@@ -149,18 +149,36 @@ def _tile(schedule: LoopSchedule, machine: Machine, product: LaneProduct, thread
         columns, column = schedule.apply(split, column, most, Tail.SHORT).loops[column]
         schedule.apply(reorder, (*outer, page, columns, block, row, column, lane))
         _share(schedule, (*outer, page, columns), threads, product)
-        tile_vectors(schedule, (row,), column, lane, most, lambda count: _rows(product, machine, count))
+        tile_vectors(
+            schedule,
+            (row,),
+            column,
+            lane,
+            most,
+            lambda count: _rows(product, machine, count),
+            machine.accumulators,
+        )
         return
     vectors = loop_of(schedule.program, block).extent
     if isinstance(vectors, Const) and vectors.value <= most:
         schedule.apply(reorder, (*outer, row, block, lane))
         _share(schedule, outer, threads, product)
-        tile_registers(schedule, (row,), (block, lane), _rows(product, machine, int(vectors.value)))
+        tile_registers(
+            schedule, (row,), (block, lane), _rows(product, machine, int(vectors.value)), machine.accumulators
+        )
         return
     panel, vector = schedule.apply(split, block, most, Tail.SHORT).loops[block]
     schedule.apply(reorder, (*outer, panel, row, vector, lane))
     _share(schedule, (*outer, panel), threads, product)
-    tile_vectors(schedule, (row,), vector, lane, most, lambda count: _rows(product, machine, count))
+    tile_vectors(
+        schedule,
+        (row,),
+        vector,
+        lane,
+        most,
+        lambda count: _rows(product, machine, count),
+        machine.accumulators,
+    )
 
 
 def _rows(product: LaneProduct, machine: Machine, vectors: int) -> int:

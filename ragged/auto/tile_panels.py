@@ -185,10 +185,10 @@ def _tile(
 
     if most < full:  # of a number of columns
         schedule.apply(reorder, (vectors, *tiled_rows, lane))
-        tile_registers(schedule, tiled_rows, (lane,), rows_of(1))
+        tile_registers(schedule, tiled_rows, (lane,), rows_of(1), machine.accumulators)
     else:
         few = partial(tile_few_columns, schedule, machine, tiled_rows, lane) if along_rows else None
-        tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of, before_one=few)
+        tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of, machine.accumulators, before_one=few)
     per_call = bool(fill) or not product.is_packed
     return replace(
         _planned(product, (*outer, *middle), rows, full, tile, per_call=per_call), blocks=tuple(blocks)

@@ -18,6 +18,8 @@ rows exceed the ways of the L1 cache where they are a power of two of bytes apar
 
 _BYTES_WITHOUT_MASKS = 16
 """Bytes of vectors, SSE's and NEON's, of which no part can be loaded alone."""
+_NEARLY = 1.2
+"""So much longer than multiply-adds alone may tiles of one vector take."""
 _REMAINDER_ROWS = 4
 """The most rows of a tile for a remainder: tiles of 4, 2 and 1 are less code than halves of 12, and few are of one."""
 
@@ -109,6 +111,36 @@ def rows_of_panel(machine: Machine, vectors: int, tile: tuple[int, int] | None =
 def rows_of_remainder(rows: int) -> int:
     """Return the rows of the next smaller tile, for rows that do not fill tiles of so many: 4, 2 or 1."""
     return min(_REMAINDER_ROWS, 1 << ((rows - 1).bit_length() - 1))
+
+
+def rows_of_loop(extent: int, most: int, vectors: int, accumulators: int) -> int:
+    """Return the rows of the tiles that a loop of `extent` rows is fastest in: up to `most`, as many as can be.
+
+    A tile takes the time of its multiply-adds, or their latency, that `accumulators` of them hide.
+    """
+    return min(range(min(most, extent), 0, -1), key=lambda rows: _slots(extent, rows, vectors, accumulators))
+
+
+def fills_tiles(extent: int, most: int, vectors: int, accumulators: int) -> bool:
+    """Return whether a loop's rows are tiled without those of the loop around it.
+
+    Rows of several loops are read by an address each: an operand of one multiply-add where a tile has one vector, and
+    then tiles of one loop may take longer than the multiply-adds of all rows.
+    """
+    rows = rows_of_loop(extent, most, vectors, accumulators)
+    return extent % most == 0 or (
+        vectors == 1 and _slots(extent, rows, vectors, accumulators) <= _NEARLY * extent
+    )
+
+
+def _slots(extent: int, rows: int, vectors: int, accumulators: int) -> int:
+    """Return the multiply-adds that could be begun while the tiles of so many rows, and of what they leave, run."""
+    slots = 0
+    while extent:
+        full, extent = divmod(extent, rows)
+        slots += full * max(rows * vectors, accumulators)
+        rows = rows_of_remainder(rows) if rows > 1 else 1
+    return slots
 
 
 def dividing_rows(contraction: Contraction, most: int) -> int:
