@@ -13,14 +13,14 @@ from ragged.arith.fold import ONE, ZERO, FoldedSubstitution, floordiv, modulo, p
 from ragged.arith.index_intervals import interval_of, nothing
 from ragged.errors import ScheduleError
 from ragged.ir.build import all_of, sub, within
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.sites import ElementAccess, Site, evaluated, path_to
+from ragged.ir.sites import ElementAccess, Site, path_to
 from ragged.ir.stmt import Barrier, For, If, Label, Let, LoopKind, Prefetch, Stmt, block
-from ragged.ir.walk import held, loads, mentions, statements, variables, written
+from ragged.ir.walk import held, loads, mentions, statements, subexpressions, written
 from ragged.passes.assume import assume
 from ragged.transform.index_checks import require_index
 from ragged.transform.legality import require_no_lanes
@@ -70,14 +70,16 @@ def prefetch(
     of 64 bytes where neighbours are side by side in memory, and of the others the first iteration, if they have one,
     stands for all.
 
-    A prefetch of what may be outside of the buffer gets a condition: where a condition leaves out iterations of the
-    nest, or an extent changes with the loops ahead. The forwarding of a loop in `over` is itself and those over its
-    lines, that of the statement itself and its prefetches.
+    Where a condition leaves out iterations of the nest, so does it those that prefetch. One that is another in the
+    iteration ahead is not evaluated: the indices are compared with the shape instead. The forwarding of a loop in
+    `over` is itself and those over its lines, that of the statement itself and its prefetches.
 
     Raises:
-        ScheduleError: there is no such statement or loop; the statement does not read the buffer; it, or what
-            its index is read from, is written in the outermost of `loops`; the loops do not stand around each other as
-            above; the extent of one changes with another; or the distance may be negative.
+        ScheduleError: there is no such statement or loop; the statement does not read the buffer; it, or what its
+            index or a condition is read from, is written in the outermost of `loops`; the loops do not stand around
+            each other as above; the extent of one down to `place` changes with the loops ahead, or that of one inside
+            of it is looked up; a condition that changes leaves out iterations, and the index is looked up or the
+            buffer is one that the program writes; or the distance may be negative.
     """
     what = f"prefetch: cannot prefetch '{buffer.name}' in loop '{place.name}'"
     nest = _Ahead(program, stmt, buffer, place, tuple(loops), tuple(over), what)
@@ -125,15 +127,28 @@ class _Ahead:
         self.accesses = tuple(dict.fromkeys(access for access in reads if access.buffer is buffer))
         if not self.accesses:
             raise ScheduleError(what, because=f"'{stmt.name}' does not read '{buffer.name}'")
+        self.around_place = path_to(loop_site(program, place, "prefetch")).conditions
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Refuse elements that may not have their values yet, and extents that are looked up in other iterations."""
         whole = self.around[self.loops[0]]
-        changed = written(whole)
+        changed = set(map(storage, written(whole)))
         meets = any(isinstance(inner, Barrier) for inner in statements(whole))
-        for read in (buffer, *(part.buffer for access in self.accesses for part in loads(*access.indices))):
-            if storage(read) in map(storage, changed) or (meets and read.role not in _GIVEN):
+        asked = [expr for access in self.accesses for expr in (*access.indices, *access.conditions)]
+        for read in (self.accesses[0].buffer, *(part.buffer for part in loads(*asked))):
+            if storage(read) in changed or (meets and read.role not in _GIVEN):
                 raise ScheduleError(
-                    what,
+                    self.what,
                     because=f"'{read.name}' is written in loop '{whole.var.name}', and has not all values yet",
                     fix="fewer loops ahead",
+                )
+        for loop in self.inside:
+            if _looks_up(self.extent(loop.var)):
+                raise ScheduleError(
+                    self.what,
+                    because=f"how often loop '{loop.var.name}' runs is looked up",
+                    fix="a place inside of it",
                 )
 
     def _inside(self, place: Var, what: str) -> tuple[For, ...]:
@@ -151,13 +166,12 @@ class _Ahead:
         for var in self.over:
             if var not in inside:
                 raise ScheduleError(what, because=f"loop '{var.name}' is not inside of it")
-        for var in self.loops:
+        first = order.index(self.loops[0])
+        for var in order[first : order.index(place) + 1]:
             if mentions(self.extent(var), self.loops):
                 raise ScheduleError(
                     what, because=f"the extent of loop '{var.name}' changes with a loop around it"
                 )
-        first = order.index(self.loops[0])
-        self.between = [var for var in order[first : order.index(place) + 1] if var not in self.loops]
         return tuple(self.around[var] for var in inside)
 
     def extent(self, var: Var) -> Expr:
@@ -193,11 +207,11 @@ class _Ahead:
                 step = owner.copied_loop(loop.var, "line")
                 steps.append((step, floordiv(plus(extent, Const(each - 1)), each)))
                 values[loop.var] = times(Ref(step), Const(each))
-            elif not isinstance(extent, Const):
+            elif not isinstance(extent, Const) or extent.value <= 0:
                 conditions.append(Binary(BinaryOp.GT, extent, ZERO))
         later = FoldedSubstitution(values=values).exprs(access.indices)
         asked: Stmt = Prefetch(owner.copied(self.label, "ahead"), Load(access.buffer, later))
-        conditions += self._bounds(access, later)
+        conditions += self._conditions(access, later)
         if conditions:
             asked = If(all_of(conditions), asked)
         for var, count in reversed(steps):
@@ -205,32 +219,36 @@ class _Ahead:
             asked = For(var, count, asked, kind)
         return asked
 
-    def _bounds(self, access: ElementAccess, later: Sequence[Expr]) -> Iterator[Expr]:
-        """Yield what has to hold for the element to be in the buffer.
+    def _conditions(self, access: ElementAccess, later: Sequence[Expr]) -> Iterator[Expr]:
+        """Yield what has to hold for the element to be one that is read, or at least to be in the buffer.
 
-        An iteration ahead is one of the nest's, and reads this very element, unless it may be left out: for a condition
-        or the extent of a loop that is not among those ahead. The bounds of what depends on these are not known.
+        An iteration ahead is one of the nest's, and reads this very element, unless a condition leaves it out. One that
+        is the same in the iteration ahead has to hold; of another one it is not known whether it will.
         """
         changed = {*self.loops, *(loop.var for loop in self.inside)}
-        unknown = {
-            var
+        others = [condition for condition in access.conditions if mentions(condition, changed)]
+        yield from (
+            condition
             for condition in access.conditions
-            if mentions(condition, changed)
-            for var in variables(condition)
-        }
-        unknown.update(var for var in self.between if mentions(self.extent(var), self.loops))
-        for index, new, extent in zip(access.indices, later, access.buffer.shape, strict=True):
-            if mentions(index, unknown):
-                if access.buffer.role not in _GIVEN:
-                    raise ScheduleError(
-                        self.what,
-                        because=f"a condition leaves out iterations, and elements of '{access.buffer.name}'",
-                        fix="fewer loops ahead, or a buffer that calls bring",
-                    )
-                for part, _ in evaluated(new):
-                    if isinstance(part, Load):  # a condition is asked from left to right
-                        yield from map(within, part.indices, repeat(ZERO), part.buffer.shape)
-                yield within(new, ZERO, extent)
+            if condition not in others and condition not in self.around_place
+        )
+        if not others:
+            return
+        if access.buffer.role not in _GIVEN or _looks_up(*access.indices):
+            raise ScheduleError(
+                self.what,
+                because=f"where {expr_text(others[0])} does not hold, elements of '{access.buffer.name}' are not read",
+                fix="fewer loops ahead, or a buffer that calls bring",
+            )
+        yield from map(within, later, repeat(ZERO), access.buffer.shape)
+
+
+def _looks_up(*exprs: Expr) -> bool:
+    """Return whether expressions read a buffer, or call a function of more than the call's sizes."""
+    parts = (part for expr in exprs for part in subexpressions(expr))
+    return any(
+        isinstance(part, Load) or (isinstance(part, Call) and not part.function.is_size) for part in parts
+    )
 
 
 def _divided(count: Expr, extent: Expr) -> tuple[Expr, Expr]:

@@ -98,3 +98,30 @@ def test_a_convolution_has_the_bits_of_its_loops_as_written(channels, side, fixe
     assert "prefetch(I[" in got.show("loops")
     plain = f.compile(schedule=None)
     np.testing.assert_array_equal(got(image, taps, bias), plain(image, taps, bias))
+
+
+CHOSEN = """
+def f(int32(D) A, float(N,E,H,W) I, float(F,C,3,3) K, float(N,C,H,W) J) -> (O) {
+  O(n,f,h,w) +=! (c < D ? I(n,A(c),h + p,w + q) : J(n,c - D,h + p,w + q)) * K(f,c,p,q) where c in 0:C
+}
+"""
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_what_a_condition_leaves_out_is_not_asked_for(fixed):
+    """Nor is the index of it looked up: there are `D` of these."""
+    sizes = dict(D=3, N=6, E=40, H=30, W=30, F=16, C=64)
+    draw = np.random.default_rng(0)
+    arrays = (
+        draw.integers(0, 40, 3).astype(np.int32),
+        draw.standard_normal((6, 40, 30, 30), np.float32),
+        draw.standard_normal((16, 64, 3, 3), np.float32),
+        draw.standard_normal((6, 64, 30, 30), np.float32),
+    )
+    f = tc.define(CHOSEN).f
+    got = f.compile(sizes=sizes if fixed else None, threads=1)
+    text = got.show("loops")
+    asked = re.findall(r"if (not )?c\w* < (?:D|3):\n +prefetch\(([IJ])\[", text)
+    assert len(asked) == text.count("prefetch(") > 0
+    assert all(bool(negated) == (name == "J") for negated, name in asked)
+    np.testing.assert_array_equal(got(*arrays), f.compile(schedule=None)(*arrays))

@@ -112,57 +112,77 @@ def test_a_distance_that_a_call_counts():
     check_same(program, result.program, data())
 
 
-TRIANGLE = """\
-program("triangle")
+SELECTED = """\
+program("selected")
 
 rows: input()
 n: input(i < rows) = facts(0 <= n(i) < 6)
 x: payload(float32[rows, 5])
-z: payload(float32[5])
+z: payload(float32[6])
+m: payload(int32[4])
 y: output(float32[rows])
 
 with kernel:
     for i in serial(rows):
         y[i]: start = 0.0
-        for k in serial(n(i)):
-            y[i] += x[i, k] if i + k < 4 else z[k]
+        for k in serial(6):
+            for t in serial({taps}):
+                y[i] += {value}
 """
 
 
-def test_what_may_be_outside_has_a_condition():
-    program = parse(TRIANGLE)
-    y, x = label(program, "y"), next(b for b in program.buffers if b.name == "x")
-    i, k = loops(program, "ik")
-    result = accepted(prefetch, program, y, x, k, (i,), Const(2))
-    assert "if 0 <= i_ahead and i_ahead < rows and (0 <= k and k < 5):" in body(result.program)
-    each = np.array([1, 5, 0, 2], np.int32)
+def selected(value, taps="2"):
+    program = parse(SELECTED.format(value=value, taps=taps))
+    i, k, t = loops(program, "ikt")
+    return program, label(program, "y"), next(b for b in program.buffers if b.name == "x"), i, k, t
+
+
+def few():
     draw = np.random.default_rng(1)
     arrays = {
         "x": draw.standard_normal((4, 5), np.float32),
-        "z": draw.standard_normal(5, np.float32),
-        "n": each,
-    }
-    check_same(program, result.program, [({"rows": 4}, arrays)])
-
-
-LOOKED_UP = TRIANGLE.replace("x[i, k] if", "x[i, int64(m[i + k])] if").replace(
-    "z: payload(float32[5])", "z: payload(float32[5])\nm: payload(int32[4])"
-)
-
-
-def test_what_an_index_is_read_from_may_be_outside_too():
-    program = parse(LOOKED_UP)
-    y, x = label(program, "y"), next(b for b in program.buffers if b.name == "x")
-    i, k = loops(program, "ik")
-    result = accepted(prefetch, program, y, x, k, (i,), Const(2))
-    draw = np.random.default_rng(1)
-    arrays = {
-        "x": draw.standard_normal((4, 5), np.float32),
-        "z": draw.standard_normal(5, np.float32),
+        "z": draw.standard_normal(6, np.float32),
         "m": np.array([1, 4, 0, 2], np.int32),
         "n": np.array([4, 3, 0, 5], np.int32),
     }
-    check_same(program, result.program, [({"rows": 4}, arrays)])
+    return [({"rows": 4}, arrays)]
+
+
+@pytest.mark.parametrize(
+    ("value", "guard"),
+    [
+        ("x[i, k] if i + k < 4 else z[k]", "0 <= i_ahead and i_ahead < rows and (0 <= k and k < 5)"),
+        ("x[i, k] if k < 3 else z[k]", "k < 3"),  # it holds in the iteration ahead where it does in this one
+        ("x[i, int64(m[k])] if k < 4 else z[k]", "k < 4"),
+        (
+            "x[i, k + t] if t < 1 and k < 4 else z[k]",
+            "0 <= i_ahead and i_ahead < rows and (0 <= k and k < 5)",
+        ),
+    ],
+)
+def test_where_conditions_leave_out_iterations(value, guard):
+    program, y, x, i, k, _ = selected(value)
+    result = accepted(prefetch, program, y, x, k, (i,), Const(2))
+    assert f"if {guard}:\n" in body(result.program)
+    check_same(program, result.program, few())
+
+
+def test_a_loop_that_never_runs_is_asked_for_nothing():
+    program, y, x, i, k, _ = selected("x[i, k + 7 * t]", taps="0")
+    check_same(program, accepted(prefetch, program, y, x, k, (i,), Const(2)).program, few())
+
+
+def test_what_is_looked_up_is_refused():
+    what = "prefetch: cannot prefetch 'x' in loop 'k'"
+    program, y, x, i, k, _ = selected("x[i, int64(m[i + k])] if i + k < 4 else z[k]")
+    assert refused(prefetch, program, y, x, k, (i,), Const(2)) == (
+        f"{what}\n  because: where i + k < 4 does not hold, elements of 'x' are not read\n"
+        "  fix: fewer loops ahead, or a buffer that calls bring"
+    )
+    program, y, x, i, k, _ = selected("x[i, t] if t < 5 else 0.0", taps="n(i)")
+    assert refused(prefetch, program, y, x, k, (i,), Const(2)) == (
+        f"{what}\n  because: how often loop 't' runs is looked up\n  fix: a place inside of it"
+    )
 
 
 def test_a_processor_is_asked_and_a_gpu_is_not():
@@ -247,17 +267,18 @@ def test_elements_without_a_value_are_refused():
     y, t = label(program, "y"), next(b for b in program.buffers if b.name == "t")
     assert refused(prefetch, program, y, t, loop(program, "k"), (loop(program, "j"),), Const(1)) == (
         "prefetch: cannot prefetch 't' in loop 'k'\n"
-        "  because: a condition leaves out iterations, and elements of 't'\n"
+        "  because: where j < 3 does not hold, elements of 't' are not read\n"
         "  fix: fewer loops ahead, or a buffer that calls bring"
     )
 
 
 def test_loops_of_extents_that_change_are_refused():
-    program = parse(TRIANGLE)
+    text = SELECTED.format(value="x[i, k]", taps="2").replace("k in serial(6)", "k in serial(min(n(i), 5))")
+    program = parse(text)
     y, x = label(program, "y"), next(b for b in program.buffers if b.name == "x")
-    assert refused(prefetch, program, y, x, loop(program, "k"), loops(program, "ik"), Const(2)) == (
-        "prefetch: cannot prefetch 'x' in loop 'k'\n  because: the extent of loop 'k' changes with a loop around it"
-    )
-    assert refused(prefetch, program, label(parse(TRIANGLE), "y"), x, loop(program, "k"), (), Const(2)) == (
+    why = "prefetch: cannot prefetch 'x' in loop 'k'\n  because: the extent of loop 'k' changes with a loop around it"
+    assert refused(prefetch, program, y, x, loop(program, "k"), loops(program, "ik"), Const(2)) == why
+    assert refused(prefetch, program, y, x, loop(program, "k"), loops(program, "i"), Const(2)) == why
+    assert refused(prefetch, program, label(parse(text), "y"), x, loop(program, "k"), (), Const(2)) == (
         "prefetch: cannot prefetch 'x' in loop 'k'\n  because: the program has no statement 'y'"
     )
