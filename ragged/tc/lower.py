@@ -26,7 +26,7 @@ from ragged.tc.checked import CheckedStatement, IndexRange, LengthParameter, Ten
 from ragged.tc.inlined import InlinedVersions, inlined_versions
 from ragged.tc.names import ProgramNames
 from ragged.tc.ranges import difference, extent_of
-from ragged.tc.reduction_order import order_reduction
+from ragged.tc.reduction_order import holds_columns, order_reduction
 from ragged.tc.types import computed, converted
 
 
@@ -99,8 +99,8 @@ class _FunctionLowering:
         for statement in function.statements:
             if statement.target not in self.inlined.found:
                 self.tensors[statement.target] = self.computed(statement)
-        readers = self.inlined.readers.items()
-        self.attached += [(self.tensors[version], self.tensors[reader.target]) for version, reader in readers]
+        readers = [(self.tensors[version], reader.target) for version, reader in self.inlined.readers.items()]
+        self.attached += [(part, self.tensors[reader]) for part, reader in readers if not holds_columns(part)]
         return LoweredFunction(
             tuple(self.tensors[version] for version in function.outputs.values()),
             {name: self.tensors[version].name for name, version in function.outputs.items()},

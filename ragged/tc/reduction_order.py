@@ -69,6 +69,14 @@ def _reduction_tensor(target: RaggedTensor, earlier: Iterable[RaggedTensor]) -> 
     return next(found, target)
 
 
+def holds_columns(tensor: RaggedTensor) -> bool:
+    """Return whether columns of another tensor are reduced in the rows of this one, which are loops of their own."""
+    if tensor.body is None or isinstance(tensor.body, Reduction):
+        return False
+    sources = tensor.body.sources.values()
+    return any(isinstance(each, RaggedTensor) and each.part is PartPlace.COLUMNS for each in sources)
+
+
 def _reads_rows_again(result: RaggedTensor, earlier: Iterable[RaggedTensor]) -> bool:
     """Return whether a tensor sums columns of rows that one computed earlier reads row by row, other than a product.
 

@@ -160,6 +160,24 @@ def test_columns_of_other_types_are_summed_side_by_side(dtype, operator):
     np.testing.assert_array_equal(function(x).astype(np.int64), wanted.astype(DType(dtype).numpy))
 
 
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.UINT8, DType.INT64])
+def test_columns_of_a_sum_that_another_statement_reads(dtype):
+    """They stay loops of their own, where others would be computed element by element in the loops of the reader."""
+    f = tc.define(f"""
+def f({dtype.value}(N,F,H,W) I, {dtype.value}(F,KH,KW) K, {dtype.value}(F) B) -> (O) {{
+  O(n,f,h,w) +=! I(n,f,h + p,w + q) * K(f,p,q)
+  O(n,f,h,w)  = O(n,f,h,w) + B(f)
+}}""").f
+    draw = np.random.default_rng(0)
+    image, taps, bias = (
+        draw.integers(0, 9, shape).astype(dtype.numpy) for shape in ((2, 3, 9, 22), (3, 2, 3), (3,))
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(image, (2, 3), (2, 3))
+    want = (np.einsum("nfhwpq,fpq->nfhw", windows, taps) + bias[:, None, None]).astype(dtype.numpy)
+    np.testing.assert_array_equal(f(image, taps, bias), want)
+    np.testing.assert_array_equal(f.compile(schedule=None)(image, taps, bias), want)
+
+
 def test_a_product_of_matrices_is_neither():
     lowered = lower(LIB.product._analysed, {})
     assert (lowered.attached, lowered.columns) == ((), ())
