@@ -49,12 +49,9 @@ def tile_registers(
     extents = [loop_of(schedule.program, var).extent for var in inside[:-1]]
     vectors = prod(int(each.value) for each in extents if isinstance(each, Const))
     rows, count, inside = _one_loop(schedule, nest, most, vectors, accumulators), most, tuple(inside)
-    if (
-        rows is not None
-        and tail is Tail.PEEL
-        and isinstance(extent := loop_of(schedule.program, rows).extent, Const)
-    ):
-        count = rows_of_loop(int(extent.value), most, vectors, accumulators) if extent.value > 0 else most
+    extent = None if rows is None or tail is not Tail.PEEL else loop_of(schedule.program, rows).extent
+    if isinstance(extent, Const):
+        count = rows_of_loop(int(extent.value), most, vectors, accumulators)
     while rows is not None and count > 1:
         _, row, *rest = schedule.apply(split, rows, count, tail).loops[rows]
         left = contents(loop_of(schedule.program, rest[0]).body).loops[: len(inside)] if rest else ()

@@ -104,7 +104,7 @@ def _use(loop: For, machine: Machine) -> float:
     if not isinstance(loop.extent, Const):
         return 1.0
     extent, lanes = int(loop.extent.value), machine.lanes(4)
-    return extent / (-(-extent // lanes) * lanes)
+    return extent / (-(-extent // lanes) * lanes) if extent > 0 else 1.0
 
 
 def lane_product(found: ReductionNest) -> LaneProduct | None:

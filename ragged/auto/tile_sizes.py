@@ -118,7 +118,9 @@ def rows_of_loop(extent: int, most: int, vectors: int, accumulators: int) -> int
 
     A tile takes the time of its multiply-adds, or their latency, that `accumulators` of them hide.
     """
-    return min(range(min(most, extent), 0, -1), key=lambda rows: _slots(extent, rows, vectors, accumulators))
+    return min(
+        range(max(min(most, extent), 1), 0, -1), key=lambda rows: _slots(extent, rows, vectors, accumulators)
+    )
 
 
 def fills_tiles(extent: int, most: int, vectors: int, accumulators: int) -> bool:

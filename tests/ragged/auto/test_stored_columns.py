@@ -37,3 +37,18 @@ def test_columns_are_stored_at_once(text, side):
     assert any(1 < int(rows) <= 12 for rows in stored)
     plain = f.compile(schedule=None)
     np.testing.assert_array_equal(got(image, taps, *bias), plain(image, taps, *bias))
+
+
+@pytest.mark.parametrize("nothing", ["N", "C", "F"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sizes_of_nothing(nothing, threads):
+    sizes = {**dict(N=2, C=4, F=32, H=5, W=5), nothing: 0}
+    f = tc.define(ADDED).f
+    n, c, filters = sizes["N"], sizes["C"], sizes["F"]
+    arrays = (
+        np.ones((n, c, 5, 5), np.float32),
+        np.ones((filters, c, 3, 3), np.float32),
+        np.ones(filters, np.float32),
+    )
+    got = f.compile(sizes=sizes, threads=threads)(*arrays)
+    np.testing.assert_array_equal(got, np.full((n, filters, 3, 3), 1 + 9 * c, np.float32))

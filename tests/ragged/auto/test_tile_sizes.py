@@ -13,6 +13,8 @@ from ragged.auto.tile_sizes import fills_tiles, rows_of_loop
         (20, 12, 1, 10),
         (14, 12, 1, 7),
         (5, 12, 1, 5),
+        (0, 12, 1, 1),
+        (-2, 12, 1, 1),
         (196, 12, 1, 12),
         (8, 6, 4, 6),  # 6 and 2: each hides it
         (56, 6, 4, 6),
