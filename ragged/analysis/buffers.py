@@ -15,6 +15,8 @@ from ragged.ir.sites import Site, inner_sites
 from ragged.ir.stmt import Alloc, Block, For, If, Let, Stmt, block
 from ragged.ir.walk import subexpressions
 
+READ_ONLY = (Role.PARAMETER, Role.BOUND, Role.PAYLOAD)
+"""Roles of buffers that no kernel writes."""
 TEMPORARY = (Role.WORKSPACE, Role.LOCAL)
 """Roles of buffers that no caller sees: they live no longer than the kernel."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from ragged.analysis.buffers import READ_ONLY
 from ragged.analysis.dependence import storage
 from ragged.analysis.obligations import index_obligations
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
@@ -88,8 +89,7 @@ def _found(program: Program, site: Site, loop: For) -> tuple[dict[Expr, Var], fr
 
 def _is_computed(expr: Expr) -> bool:
     """Return whether an expression reads an element that the program writes."""
-    given = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
-    return isinstance(expr, Load) and storage(expr.buffer).role not in given
+    return isinstance(expr, Load) and storage(expr.buffer).role not in READ_ONLY
 
 
 def _runs(loop: For) -> Expr:

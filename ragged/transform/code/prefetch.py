@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 
+from ragged.analysis.buffers import READ_ONLY
 from ragged.analysis.dependence import storage
 from ragged.analysis.site_of import site_of
 from ragged.analysis.strides import is_consecutive
@@ -13,7 +14,7 @@ from ragged.arith.fold import ONE, ZERO, FoldedSubstitution, floordiv, modulo, p
 from ragged.arith.index_intervals import interval_of, nothing
 from ragged.errors import ScheduleError
 from ragged.ir.build import all_of, sub, within
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Role, Var
+from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
@@ -28,8 +29,6 @@ from ragged.transform.locate import Replace, loop_site
 
 LINE_BYTES = 64
 """Bytes of a cache line."""
-_GIVEN = (Role.PARAMETER, Role.BOUND, Role.PAYLOAD)
-"""The roles of buffers that no kernel writes: each element has its value all the time."""
 
 
 def prefetch(
@@ -137,7 +136,7 @@ class _Ahead:
         meets = any(isinstance(inner, Barrier) for inner in statements(whole))
         asked = [expr for access in self.accesses for expr in (*access.indices, *access.conditions)]
         for read in (self.accesses[0].buffer, *(part.buffer for part in loads(*asked))):
-            if storage(read) in changed or (meets and read.role not in _GIVEN):
+            if storage(read) in changed or (meets and read.role not in READ_ONLY):
                 raise ScheduleError(
                     self.what,
                     because=f"'{read.name}' is written in loop '{whole.var.name}', and has not all values yet",
@@ -234,7 +233,7 @@ class _Ahead:
         )
         if not others:
             return
-        if access.buffer.role not in _GIVEN or _looks_up(*access.indices):
+        if access.buffer.role not in READ_ONLY or _looks_up(*access.indices):
             raise ScheduleError(
                 self.what,
                 because=f"where {expr_text(others[0])} does not hold, elements of '{access.buffer.name}' are not read",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.accesses import BufferAccess, uses_in
-from ragged.analysis.buffers import check_alone, check_known
+from ragged.analysis.buffers import READ_ONLY, check_alone, check_known
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.bindings import bindings
 from ragged.arith.fold import floordiv, modulo, plus, times
@@ -21,8 +21,6 @@ from ragged.ir.rewrite import Rewriter, Rewritten, substitute
 from ragged.ir.sites import Enclosing, Site
 from ragged.ir.stmt import Alloc, For, Label, Let, LoopKind, Stmt, Store, block
 from ragged.transform.mapping.work_sharing import split_allocations
-
-_READ_ONLY = (Role.PARAMETER, Role.PAYLOAD, Role.BOUND)
 
 
 def keep_on_chip(program: Program, buffer: Buffer) -> Rewritten:
@@ -74,7 +72,7 @@ def keep_on_chip(program: Program, buffer: Buffer) -> Rewritten:
         raise ScheduleError(
             what, because="the kernel is no grid of blocks", fix="distribute_over_blocks first"
         )
-    if buffer.role not in _READ_ONLY or not all(isinstance(extent, Const) for extent in buffer.shape):
+    if buffer.role not in READ_ONLY or not all(isinstance(extent, Const) for extent in buffer.shape):
         raise ScheduleError(what, because="it is no parameter of constant extents")
     slices = _slices(Site(stage, team), buffer, bindings(program).below, what)
     chip = _Chip.of(buffer, slices, team, what)
