@@ -77,8 +77,8 @@ def prefetch(
         ScheduleError: there is no such statement or loop; the statement does not read the buffer; it, or what its
             index or a condition is read from, is written in the outermost of `loops`; the loops do not stand around
             each other as above; the extent of one down to `place` changes with the loops ahead, or that of one inside
-            of it is looked up; a condition that changes leaves out iterations, and the index is looked up or the
-            buffer is one that the program writes; or the distance may be negative.
+            of it is looked up; a condition that changes leaves out iterations, and the index or another condition is
+            looked up or the buffer is one that the program writes; or the distance may be negative.
     """
     what = f"prefetch: cannot prefetch '{buffer.name}' in loop '{place.name}'"
     nest = _Ahead(program, stmt, buffer, place, tuple(loops), tuple(over), what)
@@ -226,14 +226,11 @@ class _Ahead:
         """
         changed = {*self.loops, *(loop.var for loop in self.inside)}
         others = [condition for condition in access.conditions if mentions(condition, changed)]
-        yield from (
-            condition
-            for condition in access.conditions
-            if condition not in others and condition not in self.around_place
-        )
+        same = [each for each in access.conditions if each not in others and each not in self.around_place]
+        yield from same
         if not others:
             return
-        if access.buffer.role not in READ_ONLY or _looks_up(*access.indices):
+        if access.buffer.role not in READ_ONLY or _looks_up(*access.indices, *same):
             raise ScheduleError(
                 self.what,
                 because=f"where {expr_text(others[0])} does not hold, elements of '{access.buffer.name}' are not read",

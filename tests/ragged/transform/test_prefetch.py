@@ -179,6 +179,10 @@ def test_what_is_looked_up_is_refused():
         f"{what}\n  because: where i + k < 4 does not hold, elements of 'x' are not read\n"
         "  fix: fewer loops ahead, or a buffer that calls bring"
     )
+    program, y, x, i, k, _ = selected("(x[i, k] if int64(m[k]) > 1 else z[k]) if i + k < 4 else z[k]")
+    assert refused(prefetch, program, y, x, k, (i,), Const(2)).startswith(
+        f"{what}\n  because: where i + k < 4 does not hold"
+    )
     program, y, x, i, k, _ = selected("x[i, t] if t < 5 else 0.0", taps="n(i)")
     assert refused(prefetch, program, y, x, k, (i,), Const(2)) == (
         f"{what}\n  because: how often loop 't' runs is looked up\n  fix: a place inside of it"
