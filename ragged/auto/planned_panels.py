@@ -8,7 +8,7 @@ from math import prod
 
 from ragged.auto.cost import Product, packing_ns, panels_ns
 from ragged.auto.shapes import SizeSum
-from ragged.auto.tile_sizes import rows_of_panel, rows_of_remainder
+from ragged.auto.tile_sizes import rows_of_panel, tiles_of
 from ragged.ir.expr import Var
 from ragged.machine import Machine
 
@@ -79,7 +79,7 @@ class PlannedPanels:
         once = panels_ns(
             machine,
             self.vectors,
-            lambda vectors, rows: _tiles_of(rows_of_panel(machine, vectors, self.tile), rows),
+            lambda vectors, rows: tiles_of(rows_of_panel(machine, vectors, self.tile), rows),
             extents.rows,
             self.product(extents, workers),
             singly=True,
@@ -92,7 +92,7 @@ class PlannedPanels:
         """Return the number of tiles of the widest panel for each number of rows."""
         vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
         most = rows_of_panel(machine, self.vectors if vectors >= self.vectors else 1, self.tile)
-        return _tiles_of(most, extents.rows)
+        return tiles_of(most, extents.rows)
 
     def _panels(self, machine: Machine, columns: int) -> int:
         """Return the number of panels of so many columns."""
@@ -115,17 +115,6 @@ class PlannedPanels:
             f"columns {self.name}: {' x '.join(shape)}{''.join(around)}, panels of {self.vectors} vectors {packed}, "
             f"tiles {tiles} and fewer rows, {workers} workers"
         )
-
-
-def _tiles_of(most: int, rows: int) -> dict[int, int]:
-    """Return the number of tiles for each number of rows: `most` rows, then 4, 2 and 1 for the rest."""
-    tiles = {}
-    while rows:
-        full, rows = divmod(rows, most)
-        if full:
-            tiles[most] = full
-        most = rows_of_remainder(most) if most > 1 else 1
-    return tiles
 
 
 def blocks_of(panels: Iterable[PlannedPanels]) -> tuple[Var, ...]:

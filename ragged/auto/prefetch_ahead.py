@@ -11,7 +11,7 @@ from ragged.arith.affine import growth
 from ragged.arith.fold import ONE, ZERO, at_least_zero, floordiv, plus, times
 from ragged.arith.index_intervals import at_most
 from ragged.ir.buffer_size import bytes_of, constant_shape
-from ragged.ir.expr import Binary, Const, Expr, Load, Role, Var
+from ragged.ir.expr import Binary, Const, Expr, Load, Role
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import Site, path_to, sites
@@ -55,9 +55,9 @@ def prefetch_ahead(schedule: LoopSchedule, machine: Machine) -> None:
                 found.stmt.label,
                 found.load.buffer,
                 found.place.var,
-                found.ahead,
+                tuple(loop.var for loop in found.ahead),
                 found.distance,
-                found.over,
+                tuple(loop.var for loop in found.row),
             )
 
 
@@ -84,11 +84,6 @@ class _Operand:
             and lanes_at_most(loop) is not None
             and any(mentions(index, (loop.var,)) for index in self.stmt.indices)
         )
-
-    @property
-    def over(self) -> tuple[Var, ...]:
-        """The row's variables."""
-        return tuple(loop.var for loop in self.row)
 
     @property
     def run(self) -> int:
@@ -119,7 +114,7 @@ class _Operand:
         )
 
     @property
-    def ahead(self) -> tuple[Var, ...]:
+    def ahead(self) -> tuple[For, ...]:
         """The loops around in which it changes, outermost first; none if it is read again in the nearest.
 
         None either if these go along rows that are read from the first one on: their next elements are foreseen.
@@ -136,7 +131,7 @@ class _Operand:
                 break
             chain.insert(0, loop)
         rows = any(map(self._changes_rows, chain))
-        return tuple(loop.var for loop in chain) if rows and not all(map(_is_short, chain)) else ()
+        return tuple(chain) if rows and not all(map(_is_short, chain)) else ()
 
     def _changes_rows(self, loop: For) -> bool:
         fastest = self.load.buffer.order[-1]
@@ -156,14 +151,14 @@ class _Operand:
 
     def _window(self) -> Expr:
         """Return how many iterations of the innermost loop ahead come between a row's first use and its last."""
-        chain = [loop for loop in self.around if loop.var in self.ahead]
+        chain, row = self.ahead, self.row
         total: Expr = ZERO
         for loop in self.inside:
-            for index in self.load.indices if loop not in self.row else ():
+            for index in self.load.indices if loop not in row else ():
                 step = growth(index, loop.var)
                 for place, outer in enumerate(chain):
                     each = growth(index, outer.var)
-                    if step and each and step > 0 and each > 0:
+                    if step is not None and each is not None and step > 0 and each > 0:
                         wide = floordiv(times(plus(loop.extent, Const(-1)), Const(step)), each)
                         for inner in chain[place + 1 :]:
                             wide = times(wide, inner.extent)

@@ -113,6 +113,17 @@ def rows_of_remainder(rows: int) -> int:
     return min(_REMAINDER_ROWS, 1 << ((rows - 1).bit_length() - 1))
 
 
+def tiles_of(most: int, rows: int) -> dict[int, int]:
+    """Return the number of tiles for each number of rows: `most` rows, then 4, 2 and 1 for the rest."""
+    tiles = {}
+    while rows:
+        full, rows = divmod(rows, most)
+        if full:
+            tiles[most] = full
+        most = rows_of_remainder(most) if most > 1 else 1
+    return tiles
+
+
 def rows_of_loop(extent: int, most: int, vectors: int, accumulators: int) -> int:
     """Return the rows of the tiles that a loop of `extent` rows is fastest in: up to `most`, as many as can be.
 
@@ -137,12 +148,8 @@ def fills_tiles(extent: int, most: int, vectors: int, accumulators: int) -> bool
 
 def _slots(extent: int, rows: int, vectors: int, accumulators: int) -> int:
     """Return the multiply-adds that could be begun while the tiles of so many rows, and of what they leave, run."""
-    slots = 0
-    while extent:
-        full, extent = divmod(extent, rows)
-        slots += full * max(rows * vectors, accumulators)
-        rows = rows_of_remainder(rows) if rows > 1 else 1
-    return slots
+    tiles = tiles_of(rows, extent).items()
+    return sum(count * max(of_tile * vectors, accumulators) for of_tile, count in tiles)
 
 
 def dividing_rows(contraction: Contraction, most: int) -> int:

@@ -106,6 +106,14 @@ def reads_memory(expr: Expr) -> bool:
     return any(True for _ in loads(expr))
 
 
+def lookups(*exprs: Expr) -> Iterator[Load | Call]:
+    """Yield what expressions look up, outermost first: elements of buffers, values of functions that are no sizes."""
+    for expr in exprs:
+        for part in subexpressions(expr):
+            if isinstance(part, Load) or (isinstance(part, Call) and not part.function.is_size):
+                yield part
+
+
 def varies(expr: Expr, varying: Collection[Var]) -> bool:
     """Return whether an expression may have another value each time: it reads memory, or uses a `varying` variable."""
     return mentions(expr, varying) or reads_memory(expr)

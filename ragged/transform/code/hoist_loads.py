@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from ragged.analysis.buffers import READ_ONLY
 from ragged.analysis.dependence import storage
 from ragged.analysis.obligations import index_obligations
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Select, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Site
 from ragged.ir.stmt import For, Let, Stmt
-from ragged.ir.walk import held, operands, statements, subexpressions, written
+from ragged.ir.walk import held, lookups, operands, statements, subexpressions, written
 from ragged.passes.assume import assume
 from ragged.prove import Proof, answer
 from ragged.transform.legality import require_no_lanes
@@ -109,21 +109,16 @@ def _largest(expr: Expr, known: Set[Var], changed: Set[Buffer]) -> Iterator[Expr
         and (not isinstance(part, Load) or storage(part.buffer) not in changed)
         for part in parts
     )
-    if same and any(_looks_up(part) for part in parts):
+    if same and next(lookups(expr), None) is not None:
         yield expr
         return
     for operand in operands(expr):
         yield from _largest(operand, known, changed)
 
 
-def _looks_up(expr: Expr) -> bool:
-    return isinstance(expr, Load) or (isinstance(expr, Call) and not expr.function.is_size)
-
-
 def _name(expr: Expr) -> str:
     """Return a name for what an expression looks up first, and where."""
-    first = next(part for part in subexpressions(expr) if _looks_up(part))
-    assert isinstance(first, Load | Call)
+    first = next(lookups(expr))
     symbol, args = (first.buffer, first.indices) if isinstance(first, Load) else (first.function, first.args)
     return "_".join([symbol.name, *(arg.var.name for arg in args if isinstance(arg, Ref))])
 

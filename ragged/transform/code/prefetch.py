@@ -14,14 +14,14 @@ from ragged.arith.fold import ONE, ZERO, FoldedSubstitution, floordiv, modulo, p
 from ragged.arith.index_intervals import interval_of, nothing
 from ragged.errors import ScheduleError
 from ragged.ir.build import all_of, sub, within
-from ragged.ir.expr import Binary, Buffer, Call, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
 from ragged.ir.program import Program
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import ElementAccess, Site, path_to
 from ragged.ir.stmt import Barrier, For, If, Label, Let, LoopKind, Prefetch, Stmt, block
-from ragged.ir.walk import held, loads, mentions, statements, subexpressions, written
+from ragged.ir.walk import held, loads, lookups, mentions, statements, written
 from ragged.passes.assume import assume
 from ragged.transform.index_checks import require_index
 from ragged.transform.legality import require_no_lanes
@@ -143,7 +143,7 @@ class _Ahead:
                     fix="fewer loops ahead",
                 )
         for loop in self.inside:
-            if _looks_up(self.extent(loop.var)):
+            if next(lookups(self.extent(loop.var)), None) is not None:
                 raise ScheduleError(
                     self.what,
                     because=f"how often loop '{loop.var.name}' runs is looked up",
@@ -230,21 +230,13 @@ class _Ahead:
         yield from same
         if not others:
             return
-        if access.buffer.role not in READ_ONLY or _looks_up(*access.indices, *same):
+        if access.buffer.role not in READ_ONLY or next(lookups(*access.indices, *same), None) is not None:
             raise ScheduleError(
                 self.what,
                 because=f"where {expr_text(others[0])} does not hold, elements of '{access.buffer.name}' are not read",
                 fix="fewer loops ahead, or a buffer that calls bring",
             )
         yield from map(within, later, repeat(ZERO), access.buffer.shape)
-
-
-def _looks_up(*exprs: Expr) -> bool:
-    """Return whether expressions read a buffer, or call a function of more than the call's sizes."""
-    parts = (part for expr in exprs for part in subexpressions(expr))
-    return any(
-        isinstance(part, Load) or (isinstance(part, Call) and not part.function.is_size) for part in parts
-    )
 
 
 def _divided(count: Expr, extent: Expr) -> tuple[Expr, Expr]:

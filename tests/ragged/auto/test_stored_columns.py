@@ -19,8 +19,8 @@ def f(float(N,C,H,W) I, float(F,C,3,3) K, float(F) B) -> (O) {
   O(n,f,h,w)  = fmax(O(n,f,h,w) + B(f), 0)
 }
 """
-STORED = r"in vectorized\((\d+), \w+\):\n(?: +\w+ = [^\n]+\n)* +O(?:_2)?\[[^\n]+ = O(?:_2)?_acc\["
-"""A store of some elements of an accumulator, side by side in the result."""
+STORED = r"in vectorized\((\d+), [hw]\):\n(?: +\w+ = [^\n]+\n)* +O(?:_2)?\[[^\n]+ = O(?:_2)?_acc\["
+"""A store of some rows of an accumulator, side by side in the result."""
 
 
 @pytest.mark.parametrize(("text", "side"), [(PLAIN, 14), (PLAIN, 15), (PLAIN, 16), (ADDED, 14), (ADDED, 26)])
