@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ragged.arith.affine import affine
+from ragged.arith.fold import FoldedSubstitution
 from ragged.arith.index_intervals import Bounds, bounds_of, truth_of, value_of
-from ragged.ir.expr import Binary, Const, Expr, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, reads_memory, subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
-from ragged.tc.checked import CheckedFunction, SizeCheck, TensorVersion
+from ragged.tc.checked import CheckedFunction, IndexRange, SizeCheck, TensorVersion
 from ragged.tc.errors import TcError, refuse_call
-from ragged.tc.prove import AccessCheck, Outcome, check_accesses
+from ragged.tc.prove import AccessCheck, Outcome, check_accesses, holds
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices
 from ragged.tc.refusals import empty, no_range, outside
 from ragged.tc.size_text import COMPARED, size_text
@@ -96,7 +98,16 @@ class AnalysedFunction:
         assert domain is not None, "all domains are known"
         if found is None:
             return True  # the kernel checks it
-        return value_of(domain.lower, sizes) <= found[0] and found[1] < value_of(domain.upper, sizes)
+        if value_of(domain.lower, sizes) <= found[0] and found[1] < value_of(domain.upper, sizes):
+            return True
+        given = FoldedSubstitution(values={var: Const(value) for var, value in sizes.items()})
+        ranges = {
+            var: IndexRange(given.expr(own.lower), given.expr(own.upper))
+            for var, own in check.statement.ranges.items()
+        }
+        return not _is_exact(check.access.index) and holds(
+            self.function, given.expr(check.access.goal), ranges
+        )
 
     def domains(self, sizes: Mapping[Var, int]) -> dict[str, tuple[tuple[int, int], ...]]:
         """Return the lower bound and the extent of each dimension of each output."""
@@ -107,6 +118,11 @@ class AnalysedFunction:
             upper = [value_of(own.upper, sizes) for own in version.domain]
             found[name] = tuple((low, max(high - low, 0)) for low, high in zip(lower, upper, strict=True))
         return found
+
+
+def _is_exact(index: Expr) -> bool:
+    """Return whether an index takes both ends of its interval: it is a sum of multiples of variables."""
+    return all(isinstance(term, Ref) for term in affine(index).terms)
 
 
 def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> AnalysedFunction:

@@ -92,7 +92,7 @@ class RangeSolver:
                 continue
             conditional = not everywhere or access.is_kept_inside
             alone = (access.variables if conditional else variables(access.index)) & missing
-            if len(alone) == 1:
+            if len(alone) == 1 and alone <= variables(access.index):
                 (var,) = alone
                 bounding.setdefault(var, {})[access.bounded(conditional=conditional)] = None
         found = {var: self._largest(statement, var, tuple(bounded)) for var, bounded in bounding.items()}
@@ -248,9 +248,9 @@ def difference(upper: Expr, lower: Expr) -> Expr:
     """Return `upper - lower`, simplified."""
     if isinstance(lower, Const) and lower.value == 0:
         return upper
-    constant = bounds_of(Binary(BinaryOp.SUB, upper, lower))
-    if constant is not None:
-        return Const(constant[0])
+    bounds = bounds_of(Binary(BinaryOp.SUB, upper, lower))
+    if bounds is not None and bounds[0] == bounds[1]:
+        return Const(bounds[0])
     return affine(upper).plus(affine(lower), -1).expr
 
 

@@ -3,9 +3,12 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
 
-from ragged.tc import tree as tc
+from ragged import tc
+from ragged.errors import DataError
+from ragged.tc import tree
 from ragged.tc.analyse import analyse
 from ragged.tc.errors import TcError
 from ragged.tc.parse import parse
@@ -88,6 +91,58 @@ def test_a_condition_that_leaves_no_end_gives_no_range():
     with pytest.raises(TcError, match="index 'i' of") as caught:
         analysed("def f(float(N) x) -> (y) { y(i) = i >= 1 ? x(i - 1) : 0.0 }")
     assert caught.value.fix == "where i in 0:N"
+
+
+@pytest.mark.parametrize(
+    ("where", "size", "values"),
+    [
+        ("1:(N > 3 ? 4 : 2)", 10, (1, 4)),
+        ("1:(N > 3 ? 4 : 2)", 2, (1, 2)),
+        ("1:N % 7 + 2", 10, (1, 5)),
+        ("N % 3:5", 10, (1, 5)),
+        ("N % 3:5", 5, (2, 5)),
+    ],
+)
+def test_a_range_has_as_many_values_as_the_sizes_of_a_call_say(where, size, values):
+    given = np.arange(1, size + 1, dtype=np.float32)
+    kept = tc.define(f"def f(float(N) x) -> (y) {{ y(i) = x(i) where i in {where} }}").f
+    added = tc.define(f"def f(float(N) x) -> (y) {{ y +=! x(i) where i in {where} }}").f
+    for schedule in ({}, {"schedule": None}):
+        assert kept.compile(**schedule)(given).tolist() == given[slice(*values)].tolist()
+        assert added.compile(**schedule)(given) == given[slice(*values)].sum()
+
+
+def test_an_access_does_not_bound_an_index_that_its_condition_alone_is_about():
+    f = tc.define(
+        "def f(float(N) x, float(K) w) -> (y) { y(i) +=! k != 1 ? x(i) * w(k) : 0.0 where i in 0:6 }"
+    ).f
+    assert f(np.ones(6, np.float32), np.ones(5, np.float32)).tolist() == [4.0] * 6
+    with pytest.raises(DataError, match="index 3 of dimension 0 of 'x' is outside"):
+        f(np.ones(3, np.float32), np.ones(5, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("index", "where", "places"),
+    [
+        ("d < D ? d : D - 1", "0:D + 2", [0, 1, 2, 3, 4, 5, 5, 5]),
+        ("d < 2 ? 0 : (d - 2 < D ? d - 2 : D - 1)", "0:D + 4", [0, 0, 0, 1, 2, 3, 4, 5, 5, 5]),
+        ("d / 2 + d % 2", "0:D", [0, 1, 1, 2, 2, 3]),
+        ("d * (4 - d)", "0:5", [0, 3, 4, 3, 0]),
+        ("D % (d + 1)", "0:D", [0, 0, 0, 2, 1, 0]),
+        ("d / 2 + d % 2", "0:2 * D", "d = 11 reads"),
+        ("d < 2 ? 1 - d : d - 1", "0:D + 3", "d = 8 reads"),
+        ("d * (5 - d)", "0:6", "needs 0 <= d"),
+    ],
+)
+def test_an_index_of_fewer_values_than_its_interval_has(index, where, places):
+    f = tc.define(f"def f(float(N,D) x) -> (y) {{ y(n,d) = x(n, {index}) where d in {where} }}").f
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    if isinstance(places, list):
+        assert f(x).tolist() == x[:, places].tolist()
+    else:
+        with pytest.raises(TcError, match="out of bounds") as caught:
+            f(x)
+        assert places in str(caught.value)
 
 
 def test_exists_bounds_an_index_that_only_a_condition_reads():
@@ -238,9 +293,9 @@ def pasted(definition, statement_line, clause):
     (sample,) = parse(f"def f() -> (x) {{ x = 0 {clause} }}")
     names = {each.index for each in sample.statements[0].clauses}
     kept = [
-        each for each in statement.clauses if not (isinstance(each, tc.RangeClause) and each.index in names)
+        each for each in statement.clauses if not (isinstance(each, tree.RangeClause) and each.index in names)
     ]
-    new = tc.Comprehension(
+    new = tree.Comprehension(
         statement.target,
         statement.indices,
         statement.operator,
@@ -248,7 +303,7 @@ def pasted(definition, statement_line, clause):
         (*kept, *sample.statements[0].clauses),
         statement.at,
     )
-    return tc.Definition(definition.name, definition.parameters, definition.outputs, (new,), definition.at)
+    return tree.Definition(definition.name, definition.parameters, definition.outputs, (new,), definition.at)
 
 
 @pytest.mark.parametrize(("text", "sizes"), REFUSED)
