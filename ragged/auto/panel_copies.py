@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragged.analysis.dense_products import DenseProduct
-from ragged.ir.expr import Var
+from ragged.ir.expr import Ref, Var
 from ragged.ir.program import StageKind
 from ragged.ir.sites import Site, sites
 from ragged.ir.stmt import Store
@@ -38,10 +40,22 @@ def copy_panels(schedule: LoopSchedule, product: DenseProduct, panel: Var) -> No
     ]
     places = list(range(len(table.shape)))
     places.append(places.pop(along.index(product.dimension) - len(along)))
-    if places != list(table.order):
-        schedule.apply(set_order, table, places)
-        loops = _filling(schedule, table.name).loops[-len(along) :]
-        schedule.apply(reorder, tuple(loops[d - len(places)].var for d in places[-len(along) :]))
+    lay_out_copy(schedule, places, len(along))
+
+
+def lay_out_copy(schedule: LoopSchedule, order: Sequence[int], count: int) -> tuple[Var, ...]:
+    """Store the copy that was made last in an order of its dimensions, the last `count` of which loops of its own fill.
+
+    These loops are put in that order and returned.
+    """
+    table = schedule.program.buffers[-1]
+    store = _filling(schedule, table.name).stmt
+    assert isinstance(store, Store), "it fills the copy"
+    loops = tuple(index.var for d in order[-count:] if isinstance(index := store.indices[d], Ref))
+    if tuple(order) != table.order:
+        schedule.apply(set_order, table, order)
+        schedule.apply(reorder, loops)
+    return loops
 
 
 def copy_border(schedule: LoopSchedule, product: DenseProduct, loop: Var) -> None:

@@ -11,13 +11,14 @@ from ragged.analysis.contractions import Contraction, contractions, extent_of
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.arith.affine import growth
 from ragged.auto.panel_copies import copy_border, copy_panels, pack_panels
-from ragged.auto.planned_panels import PlannedPanels
+from ragged.auto.planned_panels import PlannedPanels, blocks_of
 from ragged.auto.rebase_batches import batches_of
 from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_few_columns import may_have_few_columns, tile_few_columns
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
+from ragged.auto.transpose_operands import transpose_operand
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Select, Var
 from ragged.ir.stmt import For, Label
@@ -94,9 +95,15 @@ def tile_panels(
         or not (batches or vectors[each.update] is each.columns)
         or (each.update in strided and _is_read_often(each, machine))
     ]
+    width = panel_vectors(machine, tile) * machine.lanes(4)
     for label in labels:
-        with schedule.attempt():
-            planned.append(_tile(schedule, machine, label, tile, threads))
+        versions = list[PlannedPanels]()
+        for each in transpose_operand(schedule, machine, _product(schedule, label), width, threads):
+            with schedule.attempt():
+                tail = Tail.PEEL if each is label else Tail.SHORT
+                versions.append(_tile(schedule, machine, each, tile, threads, tail))
+        if versions:
+            planned.append(replace(versions[0], blocks=blocks_of(versions)))
     if planned:
         schedule.apply(drop_unread)
     return tuple(planned)
@@ -138,6 +145,7 @@ def _tile(
     update: Label,
     tile: tuple[int, int] | None,
     threads: int,
+    tail: Tail = Tail.PEEL,
 ) -> PlannedPanels:
     """Tile the product of an update; return what is planned for it."""
     product = _product(schedule, update)
@@ -151,12 +159,13 @@ def _tile(
     fill: tuple[Var, ...] = ()
     blocks, tiled_rows, shared = list[Var](), rows, middle
     has_border = any(isinstance(each, Select) for each in product.others) and len(product.rows) > 1
+    rows_of_block = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
+    in_blocks = not outer and len(rows) == 1 and _leaves_idle(product, most * lanes, threads)
     if product.is_packed:
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
         fill = pack_panels(schedule, product, lanes, most)
-        if fill and not outer and len(rows) == 1 and _leaves_idle(product, most * lanes, threads):
-            rows_of_block = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
+        if fill and in_blocks:
             *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
             tiled_rows = (tiled,)
         if has_border and len(middle) == 1 and threads < _ROWS_PER_BORDER:
@@ -171,7 +180,10 @@ def _tile(
         windows = tuple(loop.var for loop in product.batch if _moves_window(product, loop))
         outer = tuple(var for var in outer if var not in windows)
         blocks += windows[:1]
-        schedule.apply(reorder, (*outer, panel, *windows, *rows, column))
+        if in_blocks:
+            *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
+            tiled_rows = (tiled,)
+        schedule.apply(reorder, (*outer, panel, *windows, *(() if windows else blocks), *tiled_rows, column))
         copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
@@ -185,10 +197,12 @@ def _tile(
 
     if most < full:  # of a number of columns
         schedule.apply(reorder, (vectors, *tiled_rows, lane))
-        tile_registers(schedule, tiled_rows, (lane,), rows_of(1), machine.accumulators)
+        tile_registers(schedule, tiled_rows, (lane,), rows_of(1), machine.accumulators, tail)
     else:
         few = partial(tile_few_columns, schedule, machine, tiled_rows, lane) if along_rows else None
-        tile_vectors(schedule, tiled_rows, vectors, lane, most, rows_of, machine.accumulators, before_one=few)
+        tile_vectors(
+            schedule, tiled_rows, vectors, lane, most, rows_of, machine.accumulators, tail, before_one=few
+        )
     per_call = bool(fill) or not product.is_packed
     return replace(
         _planned(product, (*outer, *middle), rows, full, tile, per_call=per_call), blocks=tuple(blocks)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from ragged.analysis.accesses import accesses
-from ragged.analysis.buffers import TEMPORARY, check_alone
+from ragged.analysis.buffers import TEMPORARY, check_alone, is_size_expr
 from ragged.arith.fold import ONE, ZERO, at_least_zero, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import sub
@@ -13,13 +14,13 @@ from ragged.ir.expr import Binary, Buffer, Expr, Ref, Var
 from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.printer import expr_text
-from ragged.ir.program import Program
+from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Barrier, For, If, Let, LoopKind, Stmt, block
 from ragged.ir.walk import all_expressions, flat, mentions, read, statements, written
 from ragged.prove import holds
-from ragged.transform.locate import Replace, loop_site
+from ragged.transform.locate import loop_site
 from ragged.transform.loops.loop_nests import is_total
 from ragged.transform.mapping.work_sharing import begin_of_share
 
@@ -80,14 +81,7 @@ def share_nest(program: Program, loop: Var, inner: Var) -> Rewritten:
     if not holds(program, loop_site(program, inner, "share_nest"), Binary(BinaryOp.LE, ZERO, extent)):
         extent = at_least_zero(extent)
 
-    def change(found: For, owner: Rewriter) -> Stmt:
-        parts = (
-            share.with_inner(last, extent, owner) if part is share.first else owner.stmt(part)
-            for part in flat(found.body)
-        )
-        return replace(found, body=block(*parts))
-
-    return Replace(loop=share.team.var, change=change).program(program)
+    return _WithInner(share=share, inner=last, extent=extent).program(program, kinds=(StageKind.KERNEL,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,25 +117,52 @@ class _Share:
         return replace(self.first, value=begin_of_share(worker, count, workers), body=shared)
 
 
+@dataclass
+class _WithInner(Rewriter):
+    share: _Share = field(kw_only=True)
+    inner: For = field(kw_only=True)
+    extent: Expr = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        if stmt is self.share.first:
+            return self.share.with_inner(self.inner, self.extent, self)
+        return super().stmt(stmt)
+
+
 def _share_of(program: Program, loop: Var, what: str) -> _Share:
-    """Return the share that a loop goes through; nothing but barriers is around it in its team."""
+    """Return the share that a loop goes through; nothing but barriers and conditions is around it in its team."""
     loop_site(program, loop, "share_nest")
     for site in sites(program):
         team = site.stmt
         if isinstance(team, For) and team.kind is LoopKind.TEAM and loop in contents(team).loops:
-            parts = flat(team.body)
-            for number, part in enumerate(parts):
+            for part, beside in _parts(team.body):
                 found = _matched(team, part)
-                if found is None or found.loop.var is not loop:
-                    continue
-                beside = (*parts[max(number - 1, 0) : number], *parts[number + 1 : number + 2])
-                if all(isinstance(each, Barrier) for each in beside):
+                if found is not None and found.loop.var is loop and all(map(_meets, beside)):
                     return found
     raise ScheduleError(
         what,
         because=f"'{loop.name}' is no worker's share of a loop, of as many iterations for each, between barriers",
         fix="distribute_over_team first",
     )
+
+
+def _parts(
+    body: Stmt, before: Stmt | None = None, after: Stmt | None = None
+) -> Iterator[tuple[Stmt, tuple[Stmt | None, Stmt | None]]]:
+    """Yield the statements of a team, and those under conditions on sizes, each with those right before and after."""
+    parts = (before, *flat(body), after)
+    for last, part, following in zip(parts, parts[1:], parts[2:], strict=False):
+        assert part is not None, "only the ends are missing"
+        yield part, (last, following)
+        if isinstance(part, If) and is_size_expr(part.condition):
+            for branch in (part.then, part.orelse):
+                if branch is not None:
+                    yield from _parts(branch, last, following)
+
+
+def _meets(stmt: Stmt | None) -> bool:
+    """Return whether all workers of a team are there at once: at a barrier, at its begin or its end."""
+    return stmt is None or isinstance(stmt, Barrier)
 
 
 def _matched(team: For, part: Stmt) -> _Share | None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragged.analysis.buffers import check_alone, is_size_expr
+from ragged.analysis.obligations import index_obligations
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.bindings import Bindings, bindings
 from ragged.arith.fold import at_least_zero, plus, times
@@ -13,19 +14,25 @@ from ragged.arith.index_intervals import at_most
 from ragged.errors import ScheduleError
 from ragged.ir.build import both, zero
 from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Unary, Var
+from ragged.ir.fact import Fact
 from ragged.ir.ops import BinaryOp, UnaryOp
+from ragged.ir.printer import expr_text
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
 from ragged.ir.sites import Branch, evaluated, sites
 from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import loads, mentions, written
+from ragged.passes.assume import assume
+from ragged.prove import Unproven, answer
 from ragged.transform.locate import loop_site
 
 _LOGICAL = (BinaryOp.AND, BinaryOp.OR)
 _FIX = "a statement with `x[...] if condition else number`, with sums of loops' variables in both"
 
 
-def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer | None = None) -> Rewritten:
+def cache_padded(
+    program: Program, statement: Label, loop: Var, buffer: Buffer | None = None, *, before: bool = False
+) -> Rewritten:
     """Copy what a statement reads, also under a condition, to a temporary that holds its border too.
 
     before::
@@ -48,13 +55,14 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     workspace with a dimension for each loop up to `loop`, which `contract_storage` gives the storage of one iteration.
     It holds what is read under a condition; of a `buffer` that is named, also what is read everywhere, and of several
     reads of it the one that depends on `loop`. Where an iteration of `loop` reads fewer elements than others, as the
-    last one of a split loop, the rest is zeros.
+    last one of a split loop, the rest is zeros. With `before` it is filled before the loop, for all of its iterations.
 
     Raises:
         ScheduleError: the statement is not in the loop, or reads nothing in this form; it runs, or reads that, under
             another condition; the loop writes what it reads; an index is no sum of positive multiples of the variables
             of loops inside, and of what is known at the start of the loop's body; these extend neither numbers and
-            sizes, nor at most a number; or the condition asks for something else than for such an index.
+            sizes, nor at most a number; the condition asks for something else than for such an index; or what is copied
+            is not proven to be in the buffer.
     """
     what = f"cache_padded: cannot pad what '{statement.name}' reads in loop '{loop.name}'"
     place = loop_site(program, loop, "cache_padded")
@@ -67,7 +75,7 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     within = site.around[site.around.index(place.stmt) :]
     if any(isinstance(each, Branch) for each in within):
         raise ScheduleError(what, because="it runs under a condition in that loop", fix="a loop further in")
-    depth = site.loops.index(place.stmt) + 1
+    depth = site.loops.index(place.stmt) + (not before)
     outer, inner = site.loops[:depth], site.loops[depth:]
     guarded = _guarded(stmt, loop, {each.var for each in inner}, buffer, what)
     load = guarded.if_true if isinstance(guarded, Select) else guarded
@@ -78,8 +86,31 @@ def cache_padded(program: Program, statement: Label, loop: Var, buffer: Buffer |
     padding = _Padding(what, bindings(program), outer, {each.var: each.extent for each in inner}, load)
     table, fill = padding.table(program, guarded)
     read = Load(table, (*(Ref(each.var) for each in outer), *padding.places()))
-    rewriter = _Pad(loop=loop, statement=stmt, guarded=guarded, read=read, fill=fill)
-    return rewriter.program(program, kinds=(StageKind.KERNEL,), buffers=(*program.buffers, table))
+    rewriter = _Pad(loop=loop, before=before, statement=stmt, guarded=guarded, read=read, fill=fill)
+    result = rewriter.program(program, kinds=(StageKind.KERNEL,), buffers=(*program.buffers, table))
+    facts = _require_elements(result.program, table, what)
+    return replace(result, program=assume(result.program, facts))
+
+
+def _require_elements(program: Program, table: Buffer, what: str) -> frozenset[Fact]:
+    """Return the facts by which what is copied are elements, also where no iteration inside reads them."""
+    site = next(
+        each for each in sites(program) if table in written(each.stmt) and isinstance(each.stmt, Store)
+    )
+    assert isinstance(site.stmt, Store), "it fills the table"
+    facts: frozenset[Fact] = frozenset()
+    for each in index_obligations(site.stmt.value):
+        found = answer(program, site, each.condition)
+        if isinstance(found, Unproven):
+            raise ScheduleError(
+                what,
+                because=f"the copy is not proven to read elements of '{each.what}' alone: "
+                f"{expr_text(each.condition)}",
+                example=found.example,
+                fix=f"leave the reads as they are, or give '{each.what}' all elements that the loops index",
+            )
+        facts |= found.facts
+    return facts
 
 
 def _guarded(
@@ -250,6 +281,7 @@ class _Padding:
 @dataclass
 class _Pad(Rewriter):
     loop: Var = field(kw_only=True)
+    before: bool = field(kw_only=True)
     statement: Stmt = field(kw_only=True)
     guarded: Select | Load = field(kw_only=True)
     read: Load = field(kw_only=True)
@@ -264,5 +296,5 @@ class _Pad(Rewriter):
         new = super().stmt(stmt)
         self._inside = False
         if isinstance(new, For) and new.var is self.loop:
-            return replace(new, body=block(self.fill, new.body))
+            return block(self.fill, new) if self.before else replace(new, body=block(self.fill, new.body))
         return new

@@ -88,7 +88,7 @@ def test_other_sums_of_windows(name):
 
 
 def test_products_have_no_rows_to_choose():
-    assert "version_loop" not in PLAIN.products.compile(threads=2).explain()
+    assert "+ 1 <= M:" not in PLAIN.products.compile(threads=2).show("loops")
 
 
 def test_the_sum_is_not_stored_besides_what_is_made_of_it():

@@ -126,6 +126,39 @@ def test_what_is_refused(case, golden):
     golden(f"cache_padded_{case}.txt", f"{text}\n")
 
 
+def test_a_copy_before_the_loop(golden):
+    program = windows()
+    new = valid(cache_padded, program, label(program, "y", 1), loop(program, "n"), before=True).program
+    golden("cache_padded_before.txt", body(program) + "\ncache_padded(y, n, before=True)\n\n" + body(new))
+    same(program, new, data())
+    same_compiled(program, new, data())
+
+
+HELD = """\
+program("held")
+
+N: call()
+P: call()
+x: payload(float32[N * 3])
+y: output(float32[P, N, 3])
+
+with kernel:
+    for p in serial(P):
+        for n in serial(N):
+            for k in serial(3):
+                y[p, n, k] = x[k]
+"""
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_what_no_iteration_reads_may_not_be_there(before, golden):
+    program = parse(HELD)  # of none in N, x has no elements
+    text = refused(
+        cache_padded, program, label(program, "y"), loop(program, "p"), program.buffers[0], before=before
+    )
+    golden("cache_padded_held.txt", f"{text}\n")
+
+
 PANELS = """\
 program("panels")
 

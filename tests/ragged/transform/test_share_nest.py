@@ -54,6 +54,24 @@ def test_results_for_any_number_of_workers(count, n, workers):
     np.testing.assert_array_equal(got[:, written], want[:, written])
 
 
+def test_a_condition_on_sizes_around_the_share():
+    text = PANELS.replace("        first =", "        barrier(team)\n        first =")
+    head, nest = text.split("        first =")
+    inside = "".join(f"    {line}\n" for line in ("        first =" + nest).splitlines())
+    wanted = parse(f"{head}        if n < 5:\n{inside}        barrier(team)\n")
+    new = accepted(share_nest, wanted, loop(wanted, "p_s"), loop(wanted, "b")).program
+    assert "for p_s_b in" in body(new)
+    x = np.random.default_rng(1).standard_normal((3, 4), np.float32)
+    for program in (wanted, new):
+        got = interpret(program, {"panels": 3, "n": 4, "workers": 2}, {"x": x})["y"]
+        np.testing.assert_array_equal(got[:, :, 0], 2.0 * x[:, ::2] + 2.0 * x[:, :1])
+    own = parse(f"{head}        if w < 5:\n{inside}        barrier(team)\n")
+    assert "between barriers" in refused(share_nest, own, loop(own, "p_s"), loop(own, "b"))
+    other = "        for i in serial(1):\n            y[0, 0, 0]: y.other = 0.0\n"
+    beside = parse(f"{head}        if n < 5:\n{inside}{other}")
+    assert "between barriers" in refused(share_nest, beside, loop(beside, "p_s"), loop(beside, "b"))
+
+
 ALONE = """\
 program("alone")
 
