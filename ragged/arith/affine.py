@@ -36,10 +36,10 @@ class AffineForm:
         result = self
         for term, coefficient in self.terms.items():
             match term:
-                case Binary(op=BinaryOp.MOD, lhs=whole, rhs=Const(value=by)):
-                    quotient = Binary(BinaryOp.FLOORDIV, whole, term.rhs)
-                    if result.terms.get(quotient) == coefficient * int(by):
-                        parts = AffineForm({quotient: coefficient * int(by), term: coefficient})
+                case Binary(op=BinaryOp.MOD, lhs=whole, rhs=by):
+                    multiple = affine(times(Binary(BinaryOp.FLOORDIV, whole, by), by))
+                    parts = AffineForm({term: coefficient}).plus(multiple, coefficient)
+                    if parts.terms.items() <= result.terms.items():
                         result = result.plus(parts, -1).plus(affine(whole), coefficient)
                 case _:
                     pass

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
+from math import inf
 
 from ragged.arith.affine import AffineForm, affine
-from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus
+from ragged.arith.fold import FoldedSubstitution, floordiv, modulo, plus, times
+from ragged.arith.index_intervals import interval_of
+from ragged.ir.build import within
 from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, subexpressions, variables
@@ -23,9 +27,11 @@ class AccessInverse:
     `numerators` are values before the division by a factor. So `x(2 * h + p)` is read at element `i` where
     `h = (i - p) / 2`, `(i - p) % 2 == 0` and h is in its range, for each p.
 
-    `x(h / 2)` is read at element `i` where `h = 2 * i + r`, for each r in 0:2, an index that is added to `ranges`.
+    `x(h / 2)` is read at element `i` where `h = 2 * i + r`, for each r in 0:2, an index that is added to `ranges`; and
+    where `h = 2 * i` if `h % 2 == 0` is among `given`, the conditions of the read. `x(h / D, h % D)` is read at element
+    `i, j` where `h = i * D + j`, and `x((h + 1) % D)` at `i` where `h = q * D + i - 1`, for each quotient q there is.
 
-    An index that is a multiple plus one of exactly so many values, `2 * h + p` with p in 0:2, has both as quotient and
+    An index that is a multiple plus one of exactly so many values, `S * h + p` with p in 0:S, has both as quotient and
     remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
     the shorter ones in convolutions. An index does not follow where the ranges of those that it would follow from vary
     with it, nor where lengths are read at it and the element's index has another range: these are summed, each
@@ -36,6 +42,8 @@ class AccessInverse:
     element: Mapping[Var, IndexRange]
     ranges: Mapping[Var, IndexRange]
     left: Sequence[Var]
+    given: Sequence[Expr] = ()
+    sizes: Collection[Var] = ()
     values: dict[Var, Expr] = field(default_factory=dict)
     conditions: list[tuple[Var | None, Expr]] = field(default_factory=list)
     numerators: dict[Var, tuple[Expr, int]] = field(default_factory=dict)
@@ -43,11 +51,14 @@ class AccessInverse:
     def __post_init__(self) -> None:
         pending = list(zip(self.element, self.load.indices, strict=True))
         while pending:
-            chosen = next((each for each in pending if self._plain(*each)), None)
-            chosen = chosen or next((each for each in pending if self._solve(*each)), None)
-            if chosen is None:
+            taken = next(([each] for each in pending if self._plain(*each)), None)
+            taken = taken or next(
+                (list(both) for both in permutations(pending, 2) if self._halves(*both)), None
+            )
+            taken = taken or next(([each] for each in pending if self._solve(*each)), None)
+            if taken is None:
                 break
-            pending.remove(chosen)
+            pending = [each for each in pending if each not in taken]
         for place, index in pending:
             self.conditions.append((None, Binary(BinaryOp.EQ, self.at(index), Ref(place))))
         for var in self.values:
@@ -70,6 +81,12 @@ class AccessInverse:
             expr = FoldedSubstitution(values=self.values).expr(expr)
         return expr
 
+    def _is_positive(self, by: Expr) -> bool:
+        """Return whether a divisor is one for all sizes but 0, and does not change with indices."""
+        return not variables(by) & self.ranges.keys() and (
+            interval_of(by, lambda var: (1, inf) if var in self.sizes else None)[0] >= 1
+        )
+
     def _plain(self, place: Var, index: Expr) -> bool:
         """Take the value of an index that stands alone."""
         if not isinstance(index, Ref) or index.var not in self.ranges or index.var in self.values:
@@ -79,74 +96,146 @@ class AccessInverse:
         self._follows(index.var, Ref(place))
         return True
 
+    def _halves(self, one: tuple[Var, Expr], other: tuple[Var, Expr]) -> bool:
+        """Take the value of an index from its quotient at one dimension and its remainder at another one."""
+        form = affine(self.at(one[1]))
+        match self.at(other[1]):
+            case Binary(op=BinaryOp.MOD, lhs=whole, rhs=by):
+                quotient = Binary(BinaryOp.FLOORDIV, whole, by)
+            case _:
+                return False
+        inner, remainder = affine(whole), Ref(other[0])
+        term = self._free_in(inner)
+        if form.terms.get(quotient) != 1 or not self._is_positive(by) or term is None:
+            return False
+        rest = form.plus(form.only([quotient]), -1)
+        number = affine(plus(_multiple(AffineForm({Ref(one[0]): 1}).plus(rest, -1), by), remainder))
+        if mentions(rest.expr, (term.var,)):
+            return False
+        self.conditions.append((None, within(remainder, Const(0), by)))
+        return self._once(number, inner, term)
+
     def _solve(self, place: Var, index: Expr) -> bool:
         """Take the value of an index from that of the element; return whether there is one."""
-        form = affine(self.at(index))
-        if self._divided(place, form):
+        form, target = affine(self.at(index)), AffineForm({Ref(place): 1})
+        if self._divided(target, form) or self._symbolic_quotient(target, form):
             return True
         inside = {part for term in form.terms if not isinstance(term, Ref) for part in subexpressions(term)}
         free = [
             term
             for term in form.terms
-            if isinstance(term, Ref) and term.var in self.summed and term not in inside
-        ]
-        free = [
-            each
-            for each in free
-            if not self._has_lengths(each.var)
-            and not varying_with({each.var}, self.ranges) & variables(form.plus(form.only([each]), -1).expr)
+            if isinstance(term, Ref) and term not in inside and self._may_follow(term.var, form)
         ]
         free.sort(key=lambda term: (term.var not in self.left, abs(form.terms[term])))
         if not free or any(isinstance(part, Load) for part in inside):
             return False
-        return self._quotient(place, form, free) or self._single(place, form, free[0])
+        return self._quotient(target, form, free) or self._single(target, form, free[0])
 
-    def _divided(self, place: Var, form: AffineForm) -> bool:
-        """Take the value of an index that is divided by a number, as `(h + 1) / 2`, from a new one of remainders."""
-        quotients = [term for term in form.terms if not isinstance(term, Ref)]
-        match quotients:
-            case [Binary(op=BinaryOp.FLOORDIV, lhs=lhs, rhs=Const(value=by)) as term] if by > 1:
+    def _may_follow(self, var: Var, form: AffineForm) -> bool:
+        """Return whether an index may follow from the others of a sum that it is in."""
+        rest = form.plus(form.only([Ref(var)]), -1).expr
+        return (
+            var in self.summed
+            and not self._has_lengths(var)
+            and not varying_with({var}, self.ranges) & variables(rest)
+        )
+
+    def _free_in(self, form: AffineForm) -> Ref | None:
+        """Return an index that is added in a sum once, and could follow from the others; one of the left side first."""
+        free = [
+            term
+            for term, by in form.terms.items()
+            if isinstance(term, Ref) and abs(by) == 1 and self._may_follow(term.var, form)
+        ]
+        alone = (each for each in free if sum(mentions(term, (each.var,)) for term in form.terms) == 1)
+        return min(alone, key=lambda term: term.var not in self.left, default=None)
+
+    def _divided(self, target: AffineForm, form: AffineForm) -> bool:
+        """Take the value of an index in a quotient or a remainder, from a new index of remainders or of quotients."""
+        match [term for term in form.terms if not isinstance(term, Ref)]:
+            case [Binary(op=BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs=lhs, rhs=by) as term]:
                 inner = affine(lhs)
             case _:
                 return False
-        free = [each for each in inner.terms if isinstance(each, Ref) and each.var in self.summed]
+        chosen = self._free_in(inner)
         outside = form.plus(form.only([term]), -1)
-        known = not any(isinstance(each, Ref) and each.var in self.summed for each in outside.terms)
-        if form.terms[term] != 1 or not known or len(free) != 1 or inner.terms[free[0]] != 1:
+        if form.terms[term] != 1 or not self._is_positive(by) or chosen is None:
             return False
-        if any(mentions(each, (free[0].var,)) for each in inner.terms if each != free[0]):
+        if mentions(outside.expr, self.summed) or varying_with({chosen.var}, self.ranges) != {chosen.var}:
             return False
-        (var,) = (each.var for each in free)
-        if self._has_lengths(var) or varying_with({var}, self.ranges) != {var}:
+        target = target.plus(outside, -1)
+        if op is BinaryOp.FLOORDIV:
+            number = affine(_multiple(target, by))
+            if Binary(BinaryOp.EQ, Binary(BinaryOp.MOD, lhs, by), Const(0)) in self.given:
+                return self._single(number, inner, chosen)
+            remainder = self._new(chosen.var, IndexRange(Const(0), by))
+            return self._once(remainder.plus(number), inner, chosen)
+        own = bounds_in(inner, self.ranges)
+        if own is None:
             return False
-        remainder = Var(var.name)
-        self.ranges = {**self.ranges, remainder: IndexRange(Const(0), Const(int(by)))}
-        multiple = AffineForm({Ref(place): 1}).plus(outside, -1)
-        rest = inner.plus(inner.only(free), -1)
-        number = AffineForm({Ref(remainder): 1}).plus(multiple, int(by)).plus(rest, -1)
-        self._follows(var, number.expr)
-        return True
+        at_least = by if isinstance(by, Const) else Binary(BinaryOp.MAX, by, Const(1))
+        last = Binary(BinaryOp.FLOORDIV, plus(own.upper, Const(-1)), at_least)
+        first = own.lower if own.lower == Const(0) else Binary(BinaryOp.FLOORDIV, own.lower, at_least)
+        quotients = IndexRange(first, plus(last, Const(1)))
+        number = affine(_multiple(self._new(chosen.var, quotients), by)).plus(target)
+        self.conditions.append((None, within(target.expr, Const(0), by)))
+        return self._once(number, inner, chosen)
 
-    def _quotient(self, place: Var, form: AffineForm, free: Sequence[Ref]) -> bool:
+    def _new(self, like: Var, own: IndexRange) -> AffineForm:
+        """Add an index with a range to those that are summed."""
+        new = Var(like.name)
+        self.ranges = {**self.ranges, new: own}
+        return AffineForm({Ref(new): 1})
+
+    def _quotient(self, target: AffineForm, form: AffineForm, free: Sequence[Ref]) -> bool:
         """Take a multiple and a rest that is smaller than its factor as quotient and remainder."""
         for multiple in free:
             by = form.terms[multiple]
-            for rest in free:
-                own = self.ranges[rest.var]
-                count = difference(own.upper, own.lower)
-                if by > 1 and form.terms[rest] == 1 and count == Const(by):
-                    both = form.only([multiple, rest])
-                    whole = AffineForm({Ref(place): 1}).plus(form.plus(both, -1), -1)
-                    number = whole.plus(affine(own.lower), -1).expr
-                    self._follows(multiple.var, floordiv(number, by))
-                    self.values[rest.var] = plus(modulo(number, by), own.lower)
-                    return True
+            if by > 1 and self._parts(target, form, multiple, multiple.var, Const(by)):
+                return True
         return False
 
-    def _single(self, place: Var, form: AffineForm, term: Ref) -> bool:
+    def _symbolic_quotient(self, target: AffineForm, form: AffineForm) -> bool:
+        """Do the same where the factor is no number."""
+        for term, coefficient in form.terms.items():
+            match term:
+                case (
+                    Binary(op=BinaryOp.MUL, lhs=Ref(var=var), rhs=by)
+                    | Binary(op=BinaryOp.MUL, lhs=by, rhs=Ref(var=var))
+                ) if coefficient == 1 and not variables(by) & self.ranges.keys():
+                    others = form.plus(form.only([term]), -1)
+                    if self._may_follow(var, others) and self._parts(target, form, term, var, by):
+                        return True
+                case _:
+                    pass
+        return False
+
+    def _parts(self, target: AffineForm, form: AffineForm, multiple: Expr, var: Var, by: Expr) -> bool:
+        """Take `var`, of which there is a multiple by a factor, and an index of as many values as that has."""
+        for rest in form.terms:
+            if not isinstance(rest, Ref) or form.terms[rest] != 1 or not self._may_follow(rest.var, form):
+                continue
+            own, others = self.ranges[rest.var], form.plus(form.only([multiple, rest]), -1)
+            if difference(own.upper, own.lower) != by or mentions(others.expr, (var, rest.var)):
+                continue
+            number = target.plus(others, -1).plus(affine(own.lower), -1).expr
+            if not isinstance(by, Const):  # of none, the other index has no values
+                self.conditions.insert(0, (None, Binary(BinaryOp.GE, by, Const(1))))
+            self._follows(var, Binary(BinaryOp.FLOORDIV, number, by))
+            self.values[rest.var] = plus(Binary(BinaryOp.MOD, number, by), own.lower)
+            return True
+        return False
+
+    def _once(self, target: AffineForm, form: AffineForm, term: Ref) -> bool:
+        """Take the value of an index where a copy of elements with zeros between them is not worth it."""
+        found = self._single(target, form, term)
+        del self.numerators[term.var]
+        return found
+
+    def _single(self, target: AffineForm, form: AffineForm, term: Ref) -> bool:
         by = form.terms[term]
         rest = form.plus(form.only([term]), -1)
-        number = AffineForm({Ref(place): 1}).plus(rest, -1)
+        number = target.plus(rest, -1)
         if by < 0:
             by, number = -by, AffineForm().plus(number, -1)
         if by > 1:
@@ -171,6 +260,27 @@ class AccessInverse:
         own = self.ranges[var]
         self.conditions.append((var, Binary(BinaryOp.LE, own.lower, Ref(var))))
         self.conditions.append((var, Binary(BinaryOp.LT, Ref(var), own.upper)))
+
+
+def bounds_in(form: AffineForm, known: Mapping[Var, IndexRange]) -> IndexRange | None:
+    """Return the range of a sum of multiples of indices in ranges; None if it is none."""
+    lower = upper = AffineForm(constant=form.constant)
+    for term, factor in form.terms.items():
+        own = known.get(term.var) if isinstance(term, Ref) else None
+        if variables(*((own.lower, own.upper) if own else (term,))) & known.keys():
+            return None
+        ends = (
+            (affine(own.lower), affine(own.upper).plus(AffineForm(constant=-1)))
+            if own
+            else (affine(term),) * 2
+        )
+        low, high = ends if factor > 0 else reversed(ends)
+        lower, upper = lower.plus(low, factor), upper.plus(high, factor)
+    return IndexRange(lower.expr, upper.plus(AffineForm(constant=1)).expr)
+
+
+def _multiple(form: AffineForm, by: Expr) -> Expr:
+    return times(form.expr, by)
 
 
 def _normal(index: Expr) -> Expr:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TypeGuard
 
-from ragged.arith.affine import AffineForm, affine
+from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo
 from ragged.ir.build import both
 from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
@@ -15,7 +16,7 @@ from ragged.ir.rewrite import Rewriter
 from ragged.ir.walk import conjuncts, reads_memory, variables
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, ranges_at
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
-from ragged.tc.inverse import AccessInverse
+from ragged.tc.inverse import AccessInverse, bounds_in
 from ragged.tc.partials import where
 from ragged.tc.prove import holds
 
@@ -42,8 +43,9 @@ class PullBack:
         domain = self.function.versions[self.load.buffer].domain
         assert domain is not None, "all domains are known"
         ranges = {var: self.statement.ranges[var] for var in self.statement.all_indices}
-        element = ranges_at(self.element, domain)
-        self.inverse = AccessInverse(self.load, element, ranges, self.statement.indices)
+        element, sizes = ranges_at(self.element, domain), self.function.sizes.values()
+        given = list(conjuncts(self.value.condition)) if _is_conditional(self.value) else []
+        self.inverse = AccessInverse(self.load, element, ranges, self.statement.indices, given, sizes)
         self.known = element | self.inverse.summed
 
     def part(self) -> tuple[Expr, dict[Var, IndexRange]]:
@@ -51,10 +53,10 @@ class PullBack:
         value = _Replaced(self.load, Load(self.load.buffer, tuple(map(Ref, self.element)))).expr(self.value)
         conditions = [each for each in self.inverse.conditions if not self.holds(each[1])]
         others: list[Expr] = []
-        if isinstance(value, Select) and value.if_false == Const(0.0, value.dtype):
+        if _is_conditional(value):
             parts = list(conjuncts(value.condition))
             others = [each for each in parts if reads_memory(each)]
-            inner = ((None, self.inverse.at(each)) for each in parts)
+            inner = ((None, self._exactly(each)) for each in parts)
             conditions, value = (
                 [*conditions, *(each for each in inner if not self.holds(each[1]))],
                 value.if_true,
@@ -69,7 +71,17 @@ class PullBack:
             conditions = [(var, each) for var, each in conditions if var is None and each not in free]
             value = _Replaced(self.seed, self._padded(bounds, free)).expr(value)
         guard = reduce(both, (each for _, each in conditions), None)
-        return where(guard, self.inverse.at(value)), self.inverse.summed
+        return where(guard, _Recombined().expr(self.inverse.at(value))), self.inverse.summed
+
+    def _exactly(self, condition: Expr) -> Expr:
+        """Return a condition on an iteration, where all others hold: a quotient without a remainder is a number."""
+        quotients = [
+            Binary(BinaryOp.FLOORDIV, remainder.lhs, remainder.rhs)
+            for _, each in self.inverse.conditions
+            if isinstance(each, Binary) and each.op is BinaryOp.EQ and each.rhs == Const(0)
+            if isinstance(remainder := each.lhs, Binary) and remainder.op is BinaryOp.MOD
+        ]
+        return _Exact(quotients).expr(self.inverse.at(condition))
 
     def holds(self, condition: Expr) -> bool:
         """Return whether a condition holds for all elements, iterations and sizes."""
@@ -87,7 +99,7 @@ class PullBack:
             variables(each) & opened for each in alone
         ) or not opened <= self.inverse.numerators.keys() & set(self.statement.indices):
             return None
-        found = {var: _bounds(self.inverse.numerators[var][0], self.known) for var in opened}
+        found = {var: bounds_in(affine(self.inverse.numerators[var][0]), self.known) for var in opened}
         return (
             {var: own for var, own in found.items() if own is not None}
             if None not in found.values()
@@ -113,22 +125,42 @@ class PullBack:
         return Load(buffer, tuple(self.inverse.numerators[v][0] if v in bounds else Ref(v) for v in indices))
 
 
-def _bounds(expr: Expr, known: Mapping[Var, IndexRange]) -> IndexRange | None:
-    """Return the range of a sum of multiples of indices; None if it is none."""
-    form = affine(expr)
-    lower = upper = AffineForm(constant=form.constant)
-    for term, factor in form.terms.items():
-        own = known.get(term.var) if isinstance(term, Ref) else None
-        if variables(*((own.lower, own.upper) if own else (term,))) & known.keys():
-            return None
-        ends = (
-            (affine(own.lower), affine(own.upper).plus(AffineForm(constant=-1)))
-            if own
-            else (affine(term),) * 2
+def _is_conditional(value: Expr) -> TypeGuard[Select]:
+    """Return whether a value is 0 where a condition does not hold."""
+    return isinstance(value, Select) and value.if_false == Const(0.0, value.dtype)
+
+
+class _Exact(Rewriter):
+    """Puts `n` in the place of multiples of `n / c` that are multiples of c, where `n % c == 0`."""
+
+    def __init__(self, quotients: Collection[Expr]) -> None:
+        super().__init__()
+        self.quotients = quotients
+
+    def expr(self, expr: Expr) -> Expr:
+        new = super().expr(expr)
+        form = affine(new)
+        for term, factor in form.terms.items():
+            match term:
+                case Binary(lhs=whole, rhs=Const(value=by)) if term in self.quotients and factor % by == 0:
+                    form = form.plus(form.only([term]), -1).plus(affine(whole), factor // int(by))
+                case _:
+                    pass
+        return form.expr if form != affine(new) else new
+
+
+class _Recombined(Rewriter):
+    """Puts `n` in the place of `n / c * c + n % c` in indices."""
+
+    def expr(self, expr: Expr) -> Expr:
+        new = super().expr(expr)
+        if not isinstance(new, Load):
+            return new
+        forms = [affine(index) for index in new.indices]
+        places = zip(forms, new.indices, strict=True)
+        return replace(
+            new, indices=tuple(own.expr if (own := f.recombined()) is not f else i for f, i in places)
         )
-        low, high = ends if factor > 0 else reversed(ends)
-        lower, upper = lower.plus(low, factor), upper.plus(high, factor)
-    return IndexRange(lower.expr, upper.plus(AffineForm(constant=1)).expr)
 
 
 class _Replaced(Rewriter):

@@ -1,6 +1,7 @@
 """Gradients against central differences in float64, and the texts that they are."""
 
 import re
+from random import Random
 
 import numpy as np
 import pytest
@@ -215,6 +216,42 @@ def test_index_maps_are_inverted():
         ("y(h,w) = x(h/2+w/2,h,w) where h in 0:H, w in 0:W", (9, 4, 5), "h_2 / 2 + w / 2 == h"),
         ("y(c,h,w) = x(c*2+h%2,h/2,w) where h in 0:2*H, w in 0:W, c in 0:C/2", (6, 2, 3), "h_2 in 0:2"),
         ("y(c,h,w) = x(c,(h/2)/2,w) where h in 0:4*H-3, w in 0:W, c in 0:C", (2, 3, 4), "h_2 / 2 / 2 == h"),
+        ("y(c,e) = x(c,e/W,e%W) where e in 0:H*W", (2, 3, 4), "d_y(c, e * W + e_2)"),
+        ("y(c,e) = x(c,e%H,(e/H)%W) where e in 0:H*W", (2, 3, 4), "d_y(c, e_3 * H + e)"),
+        ("y(c,h) = x(c,h%2,h/2) where h in 0:2*W-1, c in 0:C", (2, 2, 4), "d_y(c, 2 * h_2 + h)"),
+        (
+            "y(c,t,d) = x(c,2*t+d/W,d%W) where t in 0:2, d in 0:2*W",
+            (2, 4, 3),
+            "d_y(c, t_2, (t - 2 * t_2) * W + d)",
+        ),
+        ("y(c,t,d) = x(c,t-d/W,d%W) where t in 1:H, d in 0:2*W", (2, 4, 3), "(d_2 * W + d) / W"),
+        ("y(c,h,w) = x(c,(h+2)%H,w) where h in 0:H", (2, 5, 3), "(H + 1) / max(H, 1) + 1"),
+        ("y(c,h,w) = x(c,(2*H-1-h)%H,w) where h in 0:2*H", (2, 5, 3), "d_y(c, "),
+        ("y(c,h,w) +=! x(c,(h+2*k)%H,w) where h in 0:H, k in 0:4", (2, 5, 3), "k in 0:4"),
+        ("y(c,h,w) +=! x(c,h%2+1,w) where h in 0:H", (2, 5, 3), "d_y(c, "),
+        (
+            "y(c,h,w) +=! (h-k)%2 == 0 && (h-k)/2 >= 0 && (h-k)/2 < H ? x(c,(h-k)/2,w) : 0.0 "
+            "where h in 0:2*H+2, k in 0:3",
+            (2, 4, 3),
+            "d_y(c, 2 * h + k, w) where",
+        ),
+        (
+            "y(c,h,w) +=! (h-k+1)%2 == 0 && (h-k+1)/2 >= 0 && (h-k+1)/2 < H ? x(c,(h-k+1)/2,w) : 0.0 "
+            "where h in 0:2*H, k in 0:3",
+            (2, 4, 3),
+            "padded_y(c, 2 * h + k - 1, w) where",
+        ),
+        (
+            "y(c,h,w) +=! 2*h+k >= 1 && 2*h+k < H+1 ? x(c,2*h+k-1,w) : 0.0 where h in 0:(H-1)/2+1, k in 0:3",
+            (2, 5, 3),
+            "padded_y(c, h - k + 1, w) where",
+        ),
+        (
+            "y(c,s,d,w) = x(c,s*(H/2)+d,w) where s in 0:2, d in 0:H/2",
+            (2, 5, 3),
+            "d_y(c, s / (H / 2), s % (H / 2), w)",
+        ),
+        ("y(c,s,d,w) = x(c,d+(H/2)*s+1,w) where s in 0:2, d in 0:H/2-1", (2, 7, 3), "d_y(c, "),
     ],
 )
 def test_quotients_are_inverted(statement, shape, inverse):
@@ -227,6 +264,44 @@ def test_quotients_are_inverted(statement, shape, inverse):
     np.testing.assert_allclose(
         gradient(*(given[name] for name in gradient.parameters)).reshape(-1), want, atol=1e-12
     )
+
+
+_QUOTIENTS = (
+    "{v}/{d}", "{v}%{d}", "({v}+{c})%{d}", "({v}+{c})/{d}", "({v}+{w})%{d}", "({v}-{w})/2", "{v}/{d}+{w}",
+    "({v}*2+{w})%{d}", "({d}+{c}-{v})%{d}", "{v}%{d}+{w}/{d}", "({v}/2)%{d}", "{v}*(E/2)+{w}", "({v}-{c})%{d}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_quotients_are_inverted(seed):
+    random = Random(seed)
+    v, w, d, c = random.choice("ijk"), random.choice("ijk"), random.choice("DE23"), random.randrange(4)
+    rows, columns = (random.choice(_QUOTIENTS).format(v=v, w=w, d=d, c=c) for _ in range(2))
+    if seed % 3 == 0:
+        rows, columns = f"{v}/{d}", f"{v}%{d}"
+    extents = [random.choice(["D", "E", "3", "2*D", "D*E", "E/2+1"]) for _ in range(3)]
+    ranges = ", ".join(f"{index} in 0:{extent}" for index, extent in zip("ijk", extents, strict=True))
+    kept = f"{rows} >= 0 && {rows} < N && {columns} >= 0 && {columns} < M"
+    left = random.choice(["i", "i,j", "i,j,k"])
+    text = f"y({left}) +=! {kept} ? x({rows},{columns}) * s(0,0) : 0.0 where {ranges}"
+    f = tc.define(f"def f(double(N,M) x, double(D,E) s) -> (y) {{ {text} }}").f
+    gradient = f.gradient(["x"])
+    for sizes in ((3, 4, 3, 4), (1, 2, 5, 2), (4, 3, 2, 6)):
+        (n, m), scale = sizes[2:], np.ones(sizes[:2])
+        d_y = np.random.default_rng(seed).random(f(np.zeros((n, m)), scale).shape)
+        want = [(f(row.reshape(n, m), scale) * d_y).sum() for row in np.eye(n * m)]
+        given = {"x": np.zeros((n, m)), "s": scale, "d_y": d_y}
+        got = gradient(*(given[name] for name in gradient.parameters))
+        np.testing.assert_allclose(got.reshape(-1), want, atol=1e-12, err_msg=f"{text}\n{gradient}")
+
+
+@pytest.mark.parametrize("divisor", [-3, 1, 3])
+def test_a_divisor_of_any_sign_is_not_inverted(divisor):
+    f = tc.define("def f(int S, double(N) x) -> (y) { y(i) = x(i % S + 3) where i in 0:N }").f
+    gradient = f.gradient()
+    assert "% S" in str(gradient)
+    want = [f(divisor, row).sum() for row in np.eye(6)]
+    assert gradient(divisor, np.zeros(6), np.ones(6)).tolist() == want
 
 
 def test_the_reciprocal_of_a_divisor_of_several_values_is_computed_once():
