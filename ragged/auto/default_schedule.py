@@ -13,6 +13,7 @@ from ragged.auto.fuse_row_loops import fuse_row_loops
 from ragged.auto.fuse_slices import fuse_slices
 from ragged.auto.options import DEFAULT, ScheduleOptions
 from ragged.auto.order_storage import order_loops, order_storage
+from ragged.auto.partition_choices import partition_choices
 from ragged.auto.planned_panels import PlannedPanels, blocks_of
 from ragged.auto.prefetch_ahead import prefetch_ahead
 from ragged.auto.rebase_batches import Batches, batches_of, rebase_batches
@@ -211,6 +212,11 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
         "rolling_buffers",
         _roll_batches,
         "the next batch reuses the same rows, which are in the cache; before workers share them",
+    ),
+    Rule(
+        "partition_choices",
+        lambda s: partition_choices(s.schedule),
+        "loops without a choice of what is read fill vectors; before workers share them",
     ),
     Rule(
         "share_evenly",

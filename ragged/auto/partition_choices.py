@@ -1,0 +1,94 @@
+"""Loops that read one array up to an element and another one from there on, as concatenations: a loop for each."""
+
+from __future__ import annotations
+
+from ragged.analysis.loop_bodies import loop_of
+from ragged.arith.affine import AffineForm, affine
+from ragged.auto.interchange_reductions import is_side_by_side
+from ragged.ir.expr import Binary, Expr, Ref, Select, Var
+from ragged.ir.ops import BinaryOp
+from ragged.ir.program import StageKind
+from ragged.ir.sites import sites
+from ragged.ir.stmt import For, LoopKind, Store
+from ragged.ir.walk import loads, mentions, reads_memory, subexpressions
+from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.partition_loop import partition_loop
+
+_MOST_PARTS = 4
+"""The most loops that one becomes: each has code of its own."""
+
+
+def partition_choices(schedule: LoopSchedule) -> None:
+    """Cut loops over consecutive elements where a condition begins or ceases to hold that chooses what is read.
+
+    before::
+
+        for d in parallel(D + E):
+            y[d] = x[d] if d < D else z[d - D]
+
+    after::
+
+        for d in parallel(D):
+            y[d] = x[d]
+        for d_rest in parallel(D + E - D):
+            y[D + d_rest] = z[D + d_rest - D]
+
+    Each loop fills vectors then. Choices of which one value reads nothing of its own are left: lanes are masked there.
+    Comes before workers share loops.
+    """
+    for site in list(sites(schedule.program)):
+        found = site.stmt
+        if (
+            site.stage.kind is StageKind.KERNEL
+            and isinstance(found, For)
+            and _end_of_choice(found) is not None
+        ):
+            parts, count = [found.var], 1
+            while parts:
+                loop = parts.pop()
+                place = _end_of_choice(loop_of(schedule.program, loop)) if count < _MOST_PARTS else None
+                if place is not None:
+                    with schedule.attempt():
+                        cut = schedule.apply(partition_loop, loop, place).loops[loop]
+                        for part in cut:
+                            schedule.apply(simplify_guards, part)
+                        parts += cut
+                        count += 1
+
+
+def _end_of_choice(loop: For) -> Expr | None:
+    """Return the iteration from which on a choice in an innermost loop is another; None if it makes none."""
+    store = loop.body
+    if loop.kind not in (LoopKind.SERIAL, LoopKind.PARALLEL) or not isinstance(store, Store):
+        return None
+    if not is_side_by_side(store, loop.var):
+        return None
+    for part in subexpressions(store.value):
+        if isinstance(part, Select) and _is_of_two(part):
+            place = _end_of(part.condition, loop.var)
+            if place is not None:
+                return place
+    return None
+
+
+def _is_of_two(choice: Select) -> bool:
+    """Return whether each of two values reads what the other one does not."""
+    one, other = (set(loads(value)) for value in (choice.if_true, choice.if_false))
+    return bool(one - other) and bool(other - one)
+
+
+def _end_of(condition: Expr, var: Var) -> Expr | None:
+    """Return the number at which the outcome of a comparison of a variable changes; None if it is another condition."""
+    match condition:
+        case Binary(op=BinaryOp.LT | BinaryOp.LE | BinaryOp.GT | BinaryOp.GE as op, lhs=lhs, rhs=rhs):
+            form = affine(lhs).plus(affine(rhs), -1)
+        case _:
+            return None
+    rest = form.plus(form.only([Ref(var)]), -1)
+    step = form.terms.get(Ref(var))
+    if step not in (1, -1) or not lhs.dtype.is_int or mentions(rest.expr, (var,)) or reads_memory(rest.expr):
+        return None
+    # var + rest < 0 up to -rest; rest - var < 0 from rest + 1 on; what includes 0 ends one later, or begins one earlier
+    including = op in (BinaryOp.LE, BinaryOp.GT) if step == 1 else op in (BinaryOp.LT, BinaryOp.GE)
+    return AffineForm(constant=int(including)).plus(rest, -step).expr

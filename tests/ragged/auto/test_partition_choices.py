@@ -1,0 +1,86 @@
+"""Concatenations and the like: a loop for each array, with the same results."""
+
+import numpy as np
+import pytest
+
+from ragged import tc
+from ragged.auto.default_schedule import DefaultSchedule
+from ragged.ir.interpret import interpret
+from ragged.ir.parser import parse
+from ragged.ir.printer import to_text
+from tests.ragged.auto.test_tile_panels import AVX2
+
+JOINED = """\
+program("joined")
+
+N: call()
+D: call()
+E: call()
+x: payload(float32[N, D + E + 2])
+z: payload(float32[N, D + E + 2])
+y: output(float32[N, D + E])
+
+with kernel:
+    for n in parallel(N):
+        for d in parallel(D + E):
+            y[n, d] = {value}
+"""
+CONDITIONS = [
+    "d < D", "d <= D", "d > D", "d >= D", "D < d", "D <= d", "D > d", "D >= d", "D - d < 0", "D - d >= 1",
+    "d + 1 <= D + n",
+]  # fmt: skip
+
+
+def joined(value):
+    return parse(JOINED.format(value=value))
+
+
+def check(program, threads):
+    done = DefaultSchedule(AVX2, threads=threads)(program).program
+    random = np.random.default_rng(0)
+    for n, d, e in ((2, 9, 12), (3, 0, 9), (1, 17, 0), (5, 3, 2), (0, 4, 4)):
+        sizes = {"N": n, "D": d, "E": e}
+        given = {name: random.standard_normal((n, d + e + 2), np.float32) for name in "xz"}
+        want = interpret(program, sizes, given)["y"]
+        got = interpret(done, sizes | ({"workers": threads} if threads > 1 else {}), given)["y"]
+        assert got.tobytes() == want.tobytes()
+    return to_text(done)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_each_array_has_a_loop(condition, threads):
+    text = check(joined(f"x[n, d] + 1.0 if {condition} else 2.0 * z[n, d + 1]"), threads)
+    assert "d_rest" in text and " if " not in text.split("with kernel")[1]
+
+
+def test_three_arrays():
+    value = "x[n, d] if d < D else z[n, d] if d < D + 3 else x[n, d + 1] * z[n, d + 2]"
+    text = check(joined(value), 1)
+    assert "d_rest_rest" in text and " if " not in text.split("with kernel")[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x[n, d] if d < D else 0.0",
+        "x[n, d] if d < D else 2.0 * x[n, d]",
+        "x[n, d] if x[n, 0] > 0.0 else z[n, d]",
+        "x[n, d] if d == D else z[n, d]",
+        "x[n, d] if 2 * d < D else z[n, d]",
+        "x[n, d] if n < D else z[n, d]",
+        "x[n, d] if d < D and n < 2 else z[n, d]",
+    ],
+)
+def test_other_choices_stay(value):
+    assert "d_rest" not in check(joined(value), 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_concatenations_by_a_comprehension(threads):
+    f = tc.define(
+        "def f(float(D) x, float(E) z) -> (y) { y(d) = d < D ? x(d) : z(d - D) where d in 0:D + E }"
+    ).f.compile(threads=threads)
+    for count, more in ((100, 37), (0, 40), (40, 0), (3, 1)):
+        x, z = (np.random.default_rng(1).standard_normal(size, np.float32) for size in (count, more))
+        np.testing.assert_array_equal(f(x, z), np.concatenate([x, z]))
