@@ -18,7 +18,7 @@ from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_few_columns import may_have_few_columns, tile_few_columns
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
-from ragged.auto.transpose_operands import transpose_operand
+from ragged.auto.transpose_operands import transpose_operands
 from ragged.errors import ScheduleError
 from ragged.ir.expr import Const, Expr, Select, Var
 from ragged.ir.stmt import For, Label
@@ -96,9 +96,9 @@ def tile_panels(
         or (each.update in strided and _is_read_often(each, machine))
     ]
     width = panel_vectors(machine, tile) * machine.lanes(4)
-    for label in labels:
+    for label, updates in transpose_operands(schedule, machine, labels, width, threads).items():
         versions = list[PlannedPanels]()
-        for each in transpose_operand(schedule, machine, _product(schedule, label), width, threads):
+        for each in updates:
             with schedule.attempt():
                 tail = Tail.PEEL if each is label else Tail.SHORT
                 versions.append(_tile(schedule, machine, each, tile, threads, tail))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial, reduce
 
-from ragged.analysis.dense_products import DenseProduct
+from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.site_of import site_of
 from ragged.arith.fold import ONE, modulo, plus, times
 from ragged.auto.panel_copies import lay_out_copy
@@ -24,10 +25,14 @@ _ALIASED = 16
 """Of rows that are a multiple of so many cache lines apart, a cache holds lines in one of so many of its sets."""
 
 
-def transpose_operand(
-    schedule: LoopSchedule, machine: Machine, product: DenseProduct, columns: int, threads: int
-) -> tuple[Label, ...]:
-    """Copy the operand with a product's rows before it, transposed, if its sums go across rows that are far apart.
+_MOST_VERSIONS = 2
+"""The most products with code for sizes with and without a copy, which takes twice as long to compile."""
+
+
+def transpose_operands(
+    schedule: LoopSchedule, machine: Machine, updates: Sequence[Label], columns: int, threads: int
+) -> dict[Label, tuple[Label, ...]]:
+    """Copy operands with the rows of products before these, transposed, if sums go across rows that are far apart.
 
     before::
 
@@ -51,15 +56,27 @@ def transpose_operand(
     The copy is stored by columns. A tile of rows reads a part of a cache line in each step of its sum, and the next
     tile the rest: from memory, for each panel of so many `columns`, if the second cache does not hold that many lines.
     Several `threads` read what others have copied, so that each of them has to have several panels.
-    Where sizes of a call say so, there is code for both. Returns the updates of the product; the last one reads the
-    copy, if there is one.
+    Where sizes of a call say so, there is code for both, if there are few such products. Returns the updates of each
+    product of `updates`; the last one reads the copy, if there is one.
     """
-    update, operand = product.update, _read_across(product)
-    gain = (
-        Const(0) if operand is None or product.around else _gain(product, operand, machine, columns, threads)
-    )
-    if operand is None or (isinstance(gain, Const) and gain.value < 1):
-        return (update,)
+    gains = {}
+    for product in dense_products(schedule.program):
+        operand = _read_across(product)
+        if product.update in updates and operand is not None and not product.around:
+            gain = _gain(product, operand, machine, columns, threads)
+            if not isinstance(gain, Const) or gain.value > 0:
+                gains[product.update] = product, operand, gain
+    versions = sum(not isinstance(gain, Const) for _, _, gain in gains.values())
+    return {update: (update,) for update in updates} | {
+        update: _copied(schedule, *found)
+        for update, found in gains.items()
+        if versions <= _MOST_VERSIONS or isinstance(found[-1], Const)
+    }
+
+
+def _copied(schedule: LoopSchedule, product: DenseProduct, operand: Load, gain: Expr) -> tuple[Label, ...]:
+    """Copy an operand where that is a gain; return the updates of the product, the last of which reads the copy."""
+    update = product.update
     labels: tuple[Label, ...] = (update,)
     before = schedule.checkpoint()
     try:

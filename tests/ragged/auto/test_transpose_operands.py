@@ -137,6 +137,16 @@ def test_numbers_decide_when_compiled(sizes, copied):
     assert "if 1 <=" not in to_text(done)
 
 
+def test_few_products_have_code_for_both():
+    one = "".join(PLAIN["loops"].splitlines(keepends=True)[:5])
+    for count, copied in ((2, True), (3, False)):
+        others = [one.replace("y[m, n]", f"y{i}[m, n]") for i in range(count)]
+        outputs = "\n".join(f"y{i}: output(float32[M, N])" for i in range(count))
+        text = text_of(PLAIN | {"loops": "".join(others)}).replace("y: output(float32[M, N])", outputs)
+        done = to_text(DefaultSchedule(SMALL)(parse(text)).program)
+        assert ("if 1 <= min(" in done) is copied
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
