@@ -87,8 +87,8 @@ def compute(
     dtype = body.body.dtype if isinstance(body, Reduction) else body.dtype
     made = RaggedTensor(name, Kind.COMPUTED, dtype, own, indices, body, at)
     for each in with_parts(made):
-        compute_factors(each)
         widen_operands(each)
+        compute_factors(each)
         reduce_rows_in_lanes(each)
         place_columns(each)
     return made

@@ -1,5 +1,7 @@
 """Factors of products that are expressions are computed once; others stay in the product."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,40 @@ def test_what_no_other_product_has_stays():
         lambda b, t, o: ragged.sum(8, lambda s: ragged.exp(rows[b, t, s]) * w[s, o]),
     )
     assert not factors_of(linear)
+
+
+def test_factors_that_are_alike_are_one():
+    x, m = ragged.input_tensor("x", [(k, 300), (i, 40)]), ragged.input_tensor("m", [(i, 40)])
+    given = data(300, 40), data(40)
+    for sign, count in ((-1.0, 1), (1.0, 2)):
+
+        def element(p, q, sign=sign):
+            return ragged.sum(k, lambda s: (x[s, p] + -1.0 * m[p]) * (x[s, q] + sign * m[q]))
+
+        program = ragged.compute("c", [(i, 40), (j, 40)], element)
+        assert len(factors_of(program)) == count
+        function = ragged.compile(program)
+        exact, mean = (each.astype(float) for each in given)
+        np.testing.assert_allclose(
+            function(x=given[0], m=given[1]),
+            (exact - mean).T @ (exact + sign * mean),
+            rtol=1e-4,
+            atol=1e-3,
+        )
+        assert "c_factor: workspace(float32[300, 40])" in function.show("loops")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "float16"])
+def test_converted_operands_are_stored_as_they_were(dtype):
+    a = ragged.input_tensor("a", [(i, 5), (k, 40)], dtype=dtype)
+    b = ragged.input_tensor("b", [(k, 40), (j, 33)], dtype=dtype)
+    c = ragged.compute("c", [(i, 5), (j, 33)], lambda p, q: ragged.sum(k, lambda s: a[p, s] * b[s, q]))
+    assert not factors_of(c)
+    one, other = ((10 * data(*shape)).astype(dtype) for shape in ((5, 40), (40, 33)))
+    function = ragged.compile(c)
+    wanted = one.astype(float) @ other.astype(float)
+    np.testing.assert_allclose(function(a=one, b=other), wanted, rtol=1e-4, atol=1e-3)
+    assert re.search(r"b_wide: workspace\(\w+\[40, 33\]", function.show("loops"))
 
 
 def test_a_factor_at_indices_that_are_read_stays():
