@@ -141,14 +141,10 @@ class AccessInverse:
         )
 
     def _free_in(self, form: AffineForm) -> Ref | None:
-        """Return an index that is added in a sum once, and could follow from the others; one of the left side first."""
-        free = [
-            term
-            for term, by in form.terms.items()
-            if isinstance(term, Ref) and abs(by) == 1 and self._may_follow(term.var, form)
-        ]
+        """Return an index that is in a sum once, and could follow from the others; one of the left side first."""
+        free = [term for term in form.terms if isinstance(term, Ref) and self._may_follow(term.var, form)]
         alone = (each for each in free if sum(mentions(term, (each.var,)) for term in form.terms) == 1)
-        return min(alone, key=lambda term: term.var not in self.left, default=None)
+        return min(alone, key=lambda term: (term.var not in self.left, abs(form.terms[term])), default=None)
 
     def _divided(self, target: AffineForm, form: AffineForm) -> bool:
         """Take the value of an index in a quotient or a remainder, from a new index of remainders or of quotients."""

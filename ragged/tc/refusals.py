@@ -31,7 +31,7 @@ _SMALL = 4
 def no_range(function: CheckedFunction, statement: CheckedStatement, accepted: Accepted) -> TcError:
     """Return the error for a statement with an index that has no range."""
     var = open_indices(statement)[0]
-    accesses = [each for each in accesses_of(function, statement) if var in each.variables]
+    accesses = [each for each in accesses_of(function, statement) if var in variables(each.index)]
     return TcError(
         "range",
         f"the index '{var.name}' of '{statement_text(statement.source)}' has no range",

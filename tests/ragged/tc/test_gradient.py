@@ -229,6 +229,8 @@ def test_index_maps_are_inverted():
         ("y(c,h,w) = x(c,(2*H-1-h)%H,w) where h in 0:2*H", (2, 5, 3), "d_y(c, "),
         ("y(c,h,w) +=! x(c,(h+2*k)%H,w) where h in 0:H, k in 0:4", (2, 5, 3), "k in 0:4"),
         ("y(c,h,w) +=! x(c,h%2+1,w) where h in 0:H", (2, 5, 3), "d_y(c, "),
+        ("y(c,h,w) = x(c,3*h/2,w) where h in 0:2*H/3", (2, 5, 3), "h_2 in 0:2"),
+        ("y(c,h,w) = x(c,(2*h+1)%H,w) where h in 0:H", (2, 5, 3), "h_2 in "),
         (
             "y(c,h,w) +=! (h-k)%2 == 0 && (h-k)/2 >= 0 && (h-k)/2 < H ? x(c,(h-k)/2,w) : 0.0 "
             "where h in 0:2*H+2, k in 0:3",
@@ -268,7 +270,8 @@ def test_quotients_are_inverted(statement, shape, inverse):
 
 _QUOTIENTS = (
     "{v}/{d}", "{v}%{d}", "({v}+{c})%{d}", "({v}+{c})/{d}", "({v}+{w})%{d}", "({v}-{w})/2", "{v}/{d}+{w}",
-    "({v}*2+{w})%{d}", "({d}+{c}-{v})%{d}", "{v}%{d}+{w}/{d}", "({v}/2)%{d}", "{v}*(E/2)+{w}", "({v}-{c})%{d}",
+    "({v}*2+{w})%{d}", "(3*{v}+{c})/2", "({d}+{c}-{v})%{d}", "{v}%{d}+{w}/{d}", "({v}/2)%{d}", "{v}*(E/2)+{w}",
+    "({v}-{c})%{d}",
 )  # fmt: skip
 
 

@@ -93,6 +93,13 @@ def test_a_condition_that_leaves_no_end_gives_no_range():
     assert caught.value.fix == "where i in 0:N"
 
 
+def test_the_reasons_are_the_dimensions_that_an_index_stands_in():
+    with pytest.raises(TcError, match="index 't' of") as caught:
+        analysed("def f(float(B,T) x, float(K) w) -> (y) { y(b,t) +=! (t - k >= 0 ? x(b,t - k) : 0) * w(k) }")
+    assert "dimension 1 of x(b, t - k)" in caught.value.because
+    assert "dimension 0" not in caught.value.because
+
+
 @pytest.mark.parametrize(
     ("where", "size", "values"),
     [
