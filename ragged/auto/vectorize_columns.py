@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ragged.auto.interchange_reductions import interchange_reduction, is_side_by_side, reduction_of
-from ragged.ir.expr import Const, Var
+from ragged.ir.expr import Const, Select, Var
 from ragged.ir.program import Program, StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import Block, For, Label, LoopKind, Reduce, Store
+from ragged.ir.walk import flat, loads, mentions, subexpressions
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
+from ragged.transform.code.hoist_loads import hoist_loads
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.mapping.vectorize import vectorize
 
@@ -29,6 +31,7 @@ def vectorize_columns(schedule: LoopSchedule, machine: Machine, leave: Collectio
         with schedule.attempt():
             interchange_reduction(schedule, each)
     lanes = machine.lanes(4)
+    _hoist_from_choices(schedule)
     for loop in list(_elementwise(schedule.program, lanes)):
         with schedule.attempt():
             schedule.apply(vectorize, schedule.apply(split, loop, lanes, Tail.PEEL).loops[loop][1])
@@ -40,12 +43,32 @@ def vectorize_rows(schedule: LoopSchedule, machine: Machine) -> None:
     Comes last: the storage of rows is contracted while one loop goes over each.
     """
     lanes = machine.lanes(4)
+    _hoist_from_choices(schedule)
     for loop in [loop.var for loop in _plain_loops(schedule.program) if not isinstance(loop.extent, Const)]:
         with schedule.attempt():
             rest = loop
             for width in [width for width in (lanes, lanes // 2, lanes // 4) if width > 1]:
                 _, inner, rest = schedule.apply(split, rest, width, Tail.PEEL).loops[rest]
                 schedule.apply(vectorize, inner)
+
+
+def _hoist_from_choices(schedule: LoopSchedule) -> None:
+    """Read before a loop what one of two values alone reads that is the same in all of its iterations.
+
+    So `a[c] * x[c, i] if x[c, i] < 0.0 else x[c, i]` is chosen in vectors: nothing is read for the other lanes.
+    """
+    for loop in list(_plain_loops(schedule.program)):
+        choices = (
+            part
+            for store in flat(loop.body)
+            if isinstance(store, Store)
+            for part in subexpressions(store.value)
+            if isinstance(part, Select) and any(loads(part.condition))
+        )
+        arms = (arm for part in choices for arm in (part.if_true, part.if_false))
+        if any(not mentions(load, (loop.var,)) for arm in arms for load in loads(arm)):
+            with schedule.attempt():
+                schedule.apply(hoist_loads, loop.var)
 
 
 def _kernel_loops(program: Program) -> Iterator[For]:

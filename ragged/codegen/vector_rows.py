@@ -28,7 +28,7 @@ from ragged.codegen.vector_copies import load_masked, store_masked
 from ragged.errors import InternalError
 from ragged.ir.dtype import INDEX, DType
 from ragged.ir.elementwise import Elementwise
-from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Select, Unary, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Fma, Load, Ref, Select, Unary, Var
 from ragged.ir.ops import BinaryOp, UnaryOp
 from ragged.ir.stmt import For, Store, lanes_at_most
 from ragged.ir.walk import flat, mentions, subexpressions
@@ -68,6 +68,8 @@ def _is_of_rows(value: Expr, dtype: DType, loop: For) -> bool:
             return True
         case Select():
             return _is_choice_of_rows(value, dtype, loop) or _is_choice_by_rows(value, dtype, loop)
+        case Ref(var=var):
+            return var is not loop.var
         case _:
             return isinstance(value, Const)
 
