@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ragged import tc
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
@@ -160,3 +161,18 @@ def test_what_is_not_copied(old, new):
     text = text_of(PLAIN, M=40, N=40, K=9).replace("float32[9, 40]", "float32[60, 60]").replace(old, new)
     done = DefaultSchedule(SMALL)(parse(text)).program
     assert "a_padded" not in to_text(done)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_compiled(threads):
+    lib = tc.define("""
+def plain(float(K,M) a, float(K,N) b) -> (y) { y(m,n) +=! a(k,m) * b(k,n) }
+def batch(float(P,K,M) a, float(P,K,N) b) -> (y) { y(p,m,n) +=! a(p,k,m) * b(p,k,n) y(p,m,n) = fmax(y(p,m,n), 0) }
+""")
+    plain, batch = (lib[name].compile(threads=threads) for name in ("plain", "batch"))
+    random = np.random.default_rng(0)
+    for m, n, k in ((256, 150, 1100), (300, 140, 3500), (256, 40, 1100), (31, 130, 3400), (5, 3, 2)):
+        a, b = (random.standard_normal((2, k, size), np.float32) for size in (m, n))
+        wanted = np.matmul(a.astype(float).swapaxes(1, 2), b.astype(float))
+        np.testing.assert_allclose(plain(a[1], b[1]), wanted[1], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(batch(a, b), np.maximum(wanted, 0), rtol=1e-4, atol=1e-3)
