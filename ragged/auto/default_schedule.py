@@ -215,7 +215,7 @@ CPU_RULES: tuple[Rule[_CpuState], ...] = (
     ),
     Rule(
         "partition_choices",
-        lambda s: partition_choices(s.schedule),
+        lambda s: partition_choices(s.schedule, s.machine),
         "loops without a choice of what is read fill vectors; before workers share them",
     ),
     Rule(

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from ragged.analysis.loop_bodies import loop_of
+from ragged.analysis.site_of import site_of
 from ragged.arith.affine import AffineForm, affine
 from ragged.auto.interchange_reductions import is_side_by_side
-from ragged.ir.expr import Binary, Expr, Ref, Select, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, LoopKind, Store
 from ragged.ir.walk import loads, mentions, reads_memory, subexpressions
+from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.simplify_guards import simplify_guards
+from ragged.transform.loops.dispatch import dispatch
 from ragged.transform.loops.partition_loop import partition_loop
 
 _MOST_PARTS = 4
 """The most loops that one becomes: each has code of its own."""
 
 
-def partition_choices(schedule: LoopSchedule) -> None:
+def partition_choices(schedule: LoopSchedule, machine: Machine) -> None:
     """Cut loops over consecutive elements where a condition begins or ceases to hold that chooses what is read.
 
     before::
@@ -34,27 +36,34 @@ def partition_choices(schedule: LoopSchedule) -> None:
         for d_rest in parallel(D + E - D):
             y[D + d_rest] = z[D + d_rest - D]
 
-    Each loop fills vectors then. Choices of which one value reads nothing of its own are left: lanes are masked there.
-    Comes before workers share loops.
+    Each loop fills vectors then; fewer iterations than a vector has lanes stay in one loop. Choices of which one value
+    reads nothing of its own are left: lanes are masked there. Comes before workers share loops.
     """
     for site in list(sites(schedule.program)):
-        found = site.stmt
-        if (
-            site.stage.kind is StageKind.KERNEL
-            and isinstance(found, For)
-            and _end_of_choice(found) is not None
-        ):
-            parts, count = [found.var], 1
-            while parts:
-                loop = parts.pop()
-                place = _end_of_choice(loop_of(schedule.program, loop)) if count < _MOST_PARTS else None
-                if place is not None:
-                    with schedule.attempt():
-                        cut = schedule.apply(partition_loop, loop, place).loops[loop]
-                        for part in cut:
-                            schedule.apply(simplify_guards, part)
-                        parts += cut
-                        count += 1
+        loop = site.stmt
+        if site.stage.kind is StageKind.KERNEL and isinstance(loop, For) and _end_of_choice(loop) is not None:
+            _partition(schedule, loop, machine.lanes(4))
+
+
+def _partition(schedule: LoopSchedule, loop: For, lanes: int) -> None:
+    whole = loop.var
+    if not isinstance(loop.extent, Const):
+        with schedule.attempt():
+            whole = schedule.apply(dispatch, whole, (lanes,)).loops[whole][0]
+    elif loop.extent.value < lanes:
+        return
+    parts, count = [whole], 1
+    while parts and count < _MOST_PARTS:
+        part = parts.pop()
+        found = site_of(schedule.program, part)
+        place = _end_of_choice(found.stmt) if found is not None and isinstance(found.stmt, For) else None
+        if place is not None:
+            with schedule.attempt():
+                cut = schedule.apply(partition_loop, part, place).loops[part]
+                for each in cut:
+                    schedule.apply(simplify_guards, each)
+                parts += cut
+                count += 1
 
 
 def _end_of_choice(loop: For) -> Expr | None:

@@ -25,6 +25,8 @@ _ALIASED = 16
 """Of rows that are a multiple of so many cache lines apart, a cache holds lines in one of so many of its sets."""
 
 
+_PANELS = 2
+"""Panels for which each of several threads has to read what others have copied, from their caches."""
 _MOST_VERSIONS = 2
 """The most products with code for sizes with and without a copy, which takes twice as long to compile."""
 
@@ -123,7 +125,7 @@ def _gain(product: DenseProduct, operand: Load, machine: Machine, columns: int, 
     return _least(
         _largest(lines_of_part, lines_beside_panel),
         plus(times(steps, rows), Const(-(cache // size))),
-        plus(product.columns.extent, Const(-columns * threads)),
+        plus(product.columns.extent, Const(-columns * (1 if threads == 1 else _PANELS * threads))),
     )
 
 

@@ -15,6 +15,7 @@ from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, subexpressions, variables
 from ragged.tc.checked import IndexRange, varying_with
+from ragged.tc.index_sums import bounds_in, is_multiple
 from ragged.tc.ranges import difference
 
 
@@ -24,12 +25,14 @@ class AccessInverse:
 
     `values` has the indices of the iterations that follow from the element, `summed` are those that take all values of
     their ranges, and `conditions` are what else has to hold, each with the index that it is about, or None.
-    `numerators` are values before the division by a factor. So `x(2 * h + p)` is read at element `i` where
-    `h = (i - p) / 2`, `(i - p) % 2 == 0` and h is in its range, for each p.
+    `numerators` are values before the division by a factor, `exact` the indices that are quotients without a remainder.
+    So `x(2 * h + p)` is read at element `i` where `h = (i - p) / 2`, `(i - p) % 2 == 0` and h is in its range, for each
+    p.
 
     `x(h / 2)` is read at element `i` where `h = 2 * i + r`, for each r in 0:2, an index that is added to `ranges`; and
     where `h = 2 * i` if `h % 2 == 0` is among `given`, the conditions of the read. `x(h / D, h % D)` is read at element
-    `i, j` where `h = i * D + j`, and `x((h + 1) % D)` at `i` where `h = q * D + i - 1`, for each quotient q there is.
+    `i, j` where `h = i * D + j`, and `x((h + 1) % D)` at `i` where `h = (i - 1) % D` if h has D values, else where
+    `h = q * D + i - 1`, for each quotient q there is.
 
     An index that is a multiple plus one of exactly so many values, `S * h + p` with p in 0:S, has both as quotient and
     remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
@@ -47,6 +50,7 @@ class AccessInverse:
     values: dict[Var, Expr] = field(default_factory=dict)
     conditions: list[tuple[Var | None, Expr]] = field(default_factory=list)
     numerators: dict[Var, tuple[Expr, int]] = field(default_factory=dict)
+    exact: set[Var] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         pending = list(zip(self.element, self.load.indices, strict=True))
@@ -105,7 +109,7 @@ class AccessInverse:
             case _:
                 return False
         inner, remainder = affine(whole), Ref(other[0])
-        term = self._free_in(inner)
+        term = next(iter(self._free_in(inner)), None)
         if form.terms.get(quotient) != 1 or not self._is_positive(by) or term is None:
             return False
         rest = form.plus(form.only([quotient]), -1)
@@ -140,11 +144,11 @@ class AccessInverse:
             and not varying_with({var}, self.ranges) & variables(rest)
         )
 
-    def _free_in(self, form: AffineForm) -> Ref | None:
-        """Return an index that is in a sum once, and could follow from the others; one of the left side first."""
+    def _free_in(self, form: AffineForm) -> list[Ref]:
+        """Return the indices that are in a sum once, and could follow from the others; those of the left side first."""
         free = [term for term in form.terms if isinstance(term, Ref) and self._may_follow(term.var, form)]
         alone = (each for each in free if sum(mentions(term, (each.var,)) for term in form.terms) == 1)
-        return min(alone, key=lambda term: (term.var not in self.left, abs(form.terms[term])), default=None)
+        return sorted(alone, key=lambda term: (term.var not in self.left, abs(form.terms[term])))
 
     def _divided(self, target: AffineForm, form: AffineForm) -> bool:
         """Take the value of an index in a quotient or a remainder, from a new index of remainders or of quotients."""
@@ -153,29 +157,48 @@ class AccessInverse:
                 inner = affine(lhs)
             case _:
                 return False
-        chosen = self._free_in(inner)
         outside = form.plus(form.only([term]), -1)
-        if form.terms[term] != 1 or not self._is_positive(by) or chosen is None:
+        if form.terms[term] != 1 or not self._is_positive(by) or mentions(outside.expr, self.summed):
             return False
-        if mentions(outside.expr, self.summed) or varying_with({chosen.var}, self.ranges) != {chosen.var}:
+        taken = self._of_quotient if op is BinaryOp.FLOORDIV else self._of_remainder
+        free = [each for each in self._free_in(inner) if varying_with({each.var}, self.ranges) == {each.var}]
+        return any(taken(target.plus(outside, -1), inner, each, lhs, by) for each in free)
+
+    def _of_quotient(self, target: AffineForm, inner: AffineForm, chosen: Ref, lhs: Expr, by: Expr) -> bool:
+        """Take an index from a quotient, and a remainder of which there are no more than values of the index."""
+        number, count = affine(_multiple(target, by)), self._count(chosen)
+        if Binary(BinaryOp.EQ, Binary(BinaryOp.MOD, lhs, by), Const(0)) in self.given:
+            self.exact.add(chosen.var)
+            return self._single(number, inner, chosen)
+        few = isinstance(count, Const) and isinstance(by, Const) and count.value < by.value
+        if few or not (isinstance(by, Const) or is_multiple(count, by)):
             return False
-        target = target.plus(outside, -1)
-        if op is BinaryOp.FLOORDIV:
-            number = affine(_multiple(target, by))
-            if Binary(BinaryOp.EQ, Binary(BinaryOp.MOD, lhs, by), Const(0)) in self.given:
-                return self._single(number, inner, chosen)
-            remainder = self._new(chosen.var, IndexRange(Const(0), by))
-            return self._once(remainder.plus(number), inner, chosen)
-        own = bounds_in(inner, self.ranges)
-        if own is None:
+        return self._once(self._new(chosen.var, IndexRange(Const(0), by)).plus(number), inner, chosen)
+
+    def _of_remainder(self, target: AffineForm, inner: AffineForm, chosen: Ref, lhs: Expr, by: Expr) -> bool:
+        """Take an index from a remainder: from that alone if it has as many values, or with a quotient of its own."""
+        own, rest = self.ranges[chosen.var], inner.plus(inner.only([chosen]), -1)
+        inside = within(target.expr, Const(0), by)
+        if abs(inner.terms[chosen]) == 1 and self._count(chosen) == by:
+            number = AffineForm().plus(target.plus(rest, -1), inner.terms[chosen])
+            place = Binary(BinaryOp.MOD, number.plus(affine(own.lower), -1).expr, by)
+            self.conditions.append((None, inside))
+            self._follows(chosen.var, plus(place, own.lower))
+            return True
+        bounds = None if mentions(rest.expr, self.summed) else bounds_in(inner, self.ranges)
+        if bounds is None:
             return False
         at_least = by if isinstance(by, Const) else Binary(BinaryOp.MAX, by, Const(1))
-        last = Binary(BinaryOp.FLOORDIV, plus(own.upper, Const(-1)), at_least)
-        first = own.lower if own.lower == Const(0) else Binary(BinaryOp.FLOORDIV, own.lower, at_least)
-        quotients = IndexRange(first, plus(last, Const(1)))
-        number = affine(_multiple(self._new(chosen.var, quotients), by)).plus(target)
-        self.conditions.append((None, within(target.expr, Const(0), by)))
-        return self._once(number, inner, chosen)
+        last = Binary(BinaryOp.FLOORDIV, plus(bounds.upper, Const(-1)), at_least)
+        zero = bounds.lower == Const(0)
+        first = bounds.lower if zero else Binary(BinaryOp.FLOORDIV, bounds.lower, at_least)
+        quotient = self._new(chosen.var, IndexRange(first, plus(last, Const(1))))
+        self.conditions.append((None, inside))
+        return self._once(affine(_multiple(quotient, by)).plus(target), inner, chosen)
+
+    def _count(self, index: Ref) -> Expr:
+        own = self.ranges[index.var]
+        return difference(own.upper, own.lower)
 
     def _new(self, like: Var, own: IndexRange) -> AffineForm:
         """Add an index with a range to those that are summed."""
@@ -256,23 +279,6 @@ class AccessInverse:
         own = self.ranges[var]
         self.conditions.append((var, Binary(BinaryOp.LE, own.lower, Ref(var))))
         self.conditions.append((var, Binary(BinaryOp.LT, Ref(var), own.upper)))
-
-
-def bounds_in(form: AffineForm, known: Mapping[Var, IndexRange]) -> IndexRange | None:
-    """Return the range of a sum of multiples of indices in ranges; None if it is none."""
-    lower = upper = AffineForm(constant=form.constant)
-    for term, factor in form.terms.items():
-        own = known.get(term.var) if isinstance(term, Ref) else None
-        if variables(*((own.lower, own.upper) if own else (term,))) & known.keys():
-            return None
-        ends = (
-            (affine(own.lower), affine(own.upper).plus(AffineForm(constant=-1)))
-            if own
-            else (affine(term),) * 2
-        )
-        low, high = ends if factor > 0 else reversed(ends)
-        lower, upper = lower.plus(low, factor), upper.plus(high, factor)
-    return IndexRange(lower.expr, upper.plus(AffineForm(constant=1)).expr)
 
 
 def _multiple(form: AffineForm, by: Expr) -> Expr:

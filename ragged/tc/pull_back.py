@@ -16,7 +16,8 @@ from ragged.ir.rewrite import Rewriter
 from ragged.ir.walk import conjuncts, reads_memory, variables
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, ranges_at
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
-from ragged.tc.inverse import AccessInverse, bounds_in
+from ragged.tc.index_sums import bounds_in
+from ragged.tc.inverse import AccessInverse
 from ragged.tc.partials import where
 from ragged.tc.prove import holds
 
@@ -100,11 +101,16 @@ class PullBack:
         ) or not opened <= self.inverse.numerators.keys() & set(self.statement.indices):
             return None
         found = {var: bounds_in(affine(self.inverse.numerators[var][0]), self.known) for var in opened}
-        return (
-            {var: own for var, own in found.items() if own is not None}
-            if None not in found.values()
-            else None
-        )
+        if any(own is None for own in found.values()):
+            return None
+        return {var: self._of_any_sizes(var, own) for var, own in found.items() if own is not None}
+
+    def _of_any_sizes(self, var: Var, own: IndexRange) -> IndexRange:
+        """Return a range that is not negative: of no elements, a copy for exact quotients would be."""
+        some = Binary(BinaryOp.LE, own.lower, own.upper)
+        if var not in self.inverse.exact or holds(self.function, some, {}):
+            return own
+        return IndexRange(own.lower, Binary(BinaryOp.MAX, own.upper, own.lower))
 
     def _padded(self, bounds: Mapping[Var, IndexRange], free: Sequence[Expr]) -> Expr:
         """Write the copy of the seed; return its element for an iteration."""

@@ -82,6 +82,7 @@ class RangeSolver:
 
         An access bounds an index where its condition holds; if that leaves no end, `everywhere` if it is at the index
         itself, as `w(k)` is in `t >= k ? x(t - k) * w(k) : 0.0`, or the condition is about nothing that it is at.
+        An index that stands in the condition alone, as k in `k != 1 ? x(t) : 0.0`, is bounded elsewhere.
         """
         missing = set(open_indices(statement))
         if not missing:
@@ -92,7 +93,7 @@ class RangeSolver:
                 continue
             conditional = not everywhere or access.is_kept_inside
             alone = (access.variables if conditional else variables(access.index)) & missing
-            if len(alone) == 1 and alone <= variables(access.index):
+            if len(alone) == 1 and alone <= variables(*access.load.indices):
                 (var,) = alone
                 bounding.setdefault(var, {})[access.bounded(conditional=conditional)] = None
         found = {var: self._largest(statement, var, tuple(bounded)) for var, bounded in bounding.items()}

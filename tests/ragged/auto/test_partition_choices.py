@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ragged
 from ragged import tc
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.ir.interpret import interpret
@@ -47,17 +48,60 @@ def check(program, threads):
     return to_text(done)
 
 
+def chosen(text):
+    """Return the stores with a choice, but those of rows that are shorter than a vector."""
+    return [line for line in text.splitlines() if "y[" in line and " if " in line and "lt8" not in line]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_each_array_has_a_loop(condition, threads):
     text = check(joined(f"x[n, d] + 1.0 if {condition} else 2.0 * z[n, d + 1]"), threads)
-    assert "d_rest" in text and " if " not in text.split("with kernel")[1]
+    assert "d_rest" in text and not chosen(text)
+
+
+@pytest.mark.parametrize(
+    "condition", ["d < 0", "d >= 0", "d < D + E + 1", "d <= D + E - 1", "d < -1", "d < 1"]
+)
+def test_a_choice_that_ends_where_the_loop_does(condition):
+    check(joined(f"x[n, d] if {condition} else z[n, d]"), 1)
+    check(joined(f"x[n, d] if d < D else (x[n, d + 1] if {condition} else z[n, d])"), 2)
+
+
+def test_short_rows_stay_in_one_loop():
+    value = "x[n, d] if d < D else z[n, d]"
+    assert "if D + E < 8:" in check(joined(value), 1)
+    for extent, cut in ((7, False), (8, True)):
+        text = (
+            JOINED.format(value=value)
+            .replace("D: call()\nE: call()\n", "D: call()\n")
+            .replace("D + E", str(extent))
+        )
+        assert ("d_rest" in to_text(DefaultSchedule(AVX2)(parse(text)).program)) is cut
+
+
+def test_rows_of_any_length():
+    b, t, rows = ragged.dim("b"), ragged.dim("t"), ragged.size("B")
+    n = ragged.length_fn("n", over=b)
+    dims = [(b, rows), (t, n(b))]
+    x, z = (ragged.input_tensor(name, dims) for name in "xz")
+    given = [np.arange(count, dtype=np.float32) for count in (0, 1, 40, 9)]
+    for fewer in (0, 2):
+
+        def element(i, j, fewer=fewer):
+            return ragged.where(j < n(i) - fewer, x[i, j], 2.0 * z[i, j])
+
+        found = ragged.compile(ragged.compute("y", dims, element))(x=given, z=[row + 1 for row in given])
+        for row, own in zip(given, found, strict=True):
+            np.testing.assert_array_equal(
+                own, np.where(np.arange(row.size) < row.size - fewer, row, 2 * row + 2)
+            )
 
 
 def test_three_arrays():
     value = "x[n, d] if d < D else z[n, d] if d < D + 3 else x[n, d + 1] * z[n, d + 2]"
     text = check(joined(value), 1)
-    assert "d_rest_rest" in text and " if " not in text.split("with kernel")[1]
+    assert "d_rest_rest" in text and not chosen(text)
 
 
 @pytest.mark.parametrize(

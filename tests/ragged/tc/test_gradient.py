@@ -225,10 +225,16 @@ def test_index_maps_are_inverted():
             "d_y(c, t_2, (t - 2 * t_2) * W + d)",
         ),
         ("y(c,t,d) = x(c,t-d/W,d%W) where t in 1:H, d in 0:2*W", (2, 4, 3), "(d_2 * W + d) / W"),
-        ("y(c,h,w) = x(c,(h+2)%H,w) where h in 0:H", (2, 5, 3), "(H + 1) / max(H, 1) + 1"),
+        ("y(c,h,w) = x(c,(h+2)%H,w) where h in 0:H", (2, 5, 3), "d_y(c, (h - 2) % H, w) where"),
         ("y(c,h,w) = x(c,(2*H-1-h)%H,w) where h in 0:2*H", (2, 5, 3), "d_y(c, "),
         ("y(c,h,w) +=! x(c,(h+2*k)%H,w) where h in 0:H, k in 0:4", (2, 5, 3), "k in 0:4"),
         ("y(c,h,w) +=! x(c,h%2+1,w) where h in 0:H", (2, 5, 3), "d_y(c, "),
+        ("y(c,h,w) = x(c,(h+2)%H,w) where h in 0:H+1", (2, 5, 3), "(H + 2) / max(H, 1) + 1"),
+        ("y(c,h,w) = x(c,(3-h)%H,w) where h in 2:H+2", (2, 5, 3), "d_y(c, (1 - h) % H, w) where"),
+        ("y(c,h,w) +=! x(c,(h+k)%2,w) where h in 0:2, k in 0:W", (2, 2, 3), "(h - k) % 2"),
+        ("y(c,h,w) +=! x(c,(h+W*k)%H,w) where h in 0:2, k in 0:W", (2, 5, 3), "% H == "),
+        ("y(c,h,w) +=! x(c,(h+k)/8,w) where h in 0:2, k in 0:7", (2, 5, 3), "/ 8 == "),
+        ("y(h,w) = x(h/W,0,w) where h in 0:2", (5, 5, 3), "/ W == "),
         ("y(c,h,w) = x(c,3*h/2,w) where h in 0:2*H/3", (2, 5, 3), "h_2 in 0:2"),
         ("y(c,h,w) = x(c,(2*h+1)%H,w) where h in 0:H", (2, 5, 3), "h_2 in "),
         (
@@ -296,6 +302,25 @@ def test_random_quotients_are_inverted(seed):
         given = {"x": np.zeros((n, m)), "s": scale, "d_y": d_y}
         got = gradient(*(given[name] for name in gradient.parameters))
         np.testing.assert_allclose(got.reshape(-1), want, atol=1e-12, err_msg=f"{text}\n{gradient}")
+
+
+def test_a_copy_for_exact_quotients_may_have_no_elements():
+    f = tc.define(
+        "def f(double(H) x, double(K) w) -> (y) { y(h) +=! (h-k)%3 == 0 && h-k >= 0 && (h-k)/3 < H ? "
+        "x((h-k)/3) * w(k) : 0.0 where h in 0:3*H+1 }"
+    ).f
+    gradient = f.gradient()
+    assert "padded_y" in str(gradient)
+    for h, k in ((0, 1), (0, 2), (1, 2), (3, 4)):
+        x, w = np.arange(1.0, h + 1), np.arange(1.0, k + 1)
+        d_y = np.arange(f(x, w).size) + 1.0
+        found = gradient(x, w, d_y)
+        for name, own, others in (
+            ("d_x", x, lambda row, w=w: (row, w)),
+            ("d_w", w, lambda row, x=x: (x, row)),
+        ):
+            want = [(f(*others(row)) * d_y).sum() for row in np.eye(own.size)]
+            np.testing.assert_allclose(found[name], want)
 
 
 @pytest.mark.parametrize("divisor", [-3, 1, 3])
