@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ragged.analysis.guarded_divisions import divides_in_choice
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
@@ -130,7 +131,7 @@ def generate_together(programs: Sequence[Program], target: TargetLike = "cpu") -
             because="it lacks the features amx-bf16 and amx-tile, or a process may not use them",
             fix="leave these loops serial, or compile for this machine where it has one: target='cpu'",
         )
-    module = _build(functions, resolved)
+    module = _build(functions, resolved, vectorizes=not any(map(divides_in_choice, programs)))
     return tuple(
         Generated(each, resolved, stages, module) for each, stages in zip(programs, made, strict=True)
     )
@@ -163,8 +164,8 @@ def _assembly(text: str, symbol: str) -> str:
     return "".join(line for line in text[begin:end].splitlines(keepends=True) if not line.startswith(noise))
 
 
-def _build(functions: list[StageFunction], target: Target) -> Any:
-    """Lower TIR functions and generate code for them.
+def _build(functions: list[StageFunction], target: Target, *, vectorizes: bool = True) -> Any:
+    """Lower TIR functions and generate code for them, with LLVM's own vectorizers or without.
 
     TVM's own pipeline is not used: it simplifies floating-point arithmetic (`x * 0`, `x + 0`), narrows indices and
     moves large local buffers from the stack to an allocator inside loops. Nor is its pass that unpacks arguments: it
@@ -188,11 +189,13 @@ def _build(functions: list[StageFunction], target: Target) -> Any:
         for callee, nest in outlined.items():
             lowered[callee] = lower_for_llvm(nest, processor, **quick)
     build = tvm.get_global_func("target.build.llvm")
+    plain = native_target(target, "-vectorize-slp:bool=false", "-vectorize-loops:bool=false")
+    if not vectorizes:
+        return build(tvm.IRModule(lowered), plain)
     try:
         return build(tvm.IRModule(lowered), native)
     except tvm.error.InternalError as error:
         if "module verification failed" not in str(error):
             raise
         # LLVM's vectorizers of straight-line code and of loops made modules that LLVM's verifier refused.
-        plain = native_target(target, "-vectorize-slp:bool=false", "-vectorize-loops:bool=false")
         return build(tvm.IRModule(lowered), plain)
