@@ -159,15 +159,13 @@ def _tile(
     fill: tuple[Var, ...] = ()
     blocks, tiled_rows, shared = list[Var](), rows, middle
     has_border = any(isinstance(each, Select) for each in product.others) and len(product.rows) > 1
-    rows_of_block = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
     in_blocks = not outer and len(rows) == 1 and _leaves_idle(product, most * lanes, threads)
     if product.is_packed:
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
         fill = pack_panels(schedule, product, lanes, most)
         if fill and in_blocks:
-            *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
-            tiled_rows = (tiled,)
+            blocks, tiled_rows = _blocks(schedule, rows[0], machine, tile)
         if has_border and len(middle) == 1 and threads < _ROWS_PER_BORDER:
             size = _ROWS_PER_BORDER // threads
             some, row = schedule.apply(split, middle[0], size, Tail.SHORT).loops[middle[0]]
@@ -181,9 +179,8 @@ def _tile(
         outer = tuple(var for var in outer if var not in windows)
         blocks += windows[:1]
         if in_blocks:
-            *blocks, tiled = schedule.apply(split, rows[0], rows_of_block, Tail.SHORT).loops[rows[0]]
-            tiled_rows = (tiled,)
-        schedule.apply(reorder, (*outer, panel, *windows, *(() if windows else blocks), *tiled_rows, column))
+            blocks, tiled_rows = _blocks(schedule, rows[0], machine, tile)
+        schedule.apply(reorder, (*outer, panel, *(windows or blocks), *tiled_rows, column))
         copy_panels(schedule, product, panel)
         vectors, lane = schedule.apply(split, column, lanes, Tail.SHORT).loops[column]
     if not product.around and (product.batch or not outer or threads > 1):
@@ -207,6 +204,15 @@ def _tile(
     return replace(
         _planned(product, (*outer, *middle), rows, full, tile, per_call=per_call), blocks=tuple(blocks)
     )
+
+
+def _blocks(
+    schedule: LoopSchedule, rows: Var, machine: Machine, tile: tuple[int, int] | None
+) -> tuple[list[Var], tuple[Var, ...]]:
+    """Split the rows of a product into blocks, which workers share; return the loops over these and over their rows."""
+    size = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
+    *blocks, tiled = schedule.apply(split, rows, size, Tail.SHORT).loops[rows]
+    return blocks, (tiled,)
 
 
 def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:

@@ -32,7 +32,7 @@ class AccessInverse:
     `x(h / 2)` is read at element `i` where `h = 2 * i + r`, for each r in 0:2, an index that is added to `ranges`; and
     where `h = 2 * i` if `h % 2 == 0` is among `given`, the conditions of the read. `x(h / D, h % D)` is read at element
     `i, j` where `h = i * D + j`, and `x((h + 1) % D)` at `i` where `h = (i - 1) % D` if h has D values, else where
-    `h = q * D + i - 1`, for each quotient q there is.
+    `h = q * D + i - 1`, for each quotient q there is. Divisors are numbers, and what is positive for `sizes` that are.
 
     An index that is a multiple plus one of exactly so many values, `S * h + p` with p in 0:S, has both as quotient and
     remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
