@@ -9,17 +9,18 @@ from typing import TypeGuard
 
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution, floordiv, modulo
-from ragged.ir.build import both
+from ragged.ir.build import both, within
 from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.rewrite import Rewriter
-from ragged.ir.walk import conjuncts, reads_memory, variables
+from ragged.ir.walk import conjuncts, loads, reads_memory, variables
 from ragged.tc.checked import CheckedFunction, CheckedStatement, IndexRange, ranges_at
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.index_sums import bounds_in
 from ragged.tc.inverse import AccessInverse
 from ragged.tc.partials import where
 from ragged.tc.prove import holds
+from ragged.tc.running_sums import running_sum
 
 
 @dataclass
@@ -71,6 +72,12 @@ class PullBack:
             ]
             conditions = [(var, each) for var, each in conditions if var is None and each not in free]
             value = _Replaced(self.seed, self._padded(bounds, free)).expr(value)
+        elif len(conditions) == len(self.inverse.summed) == 1 and self._is_inside(value):
+            (index,), ((_, condition),) = self.inverse.summed, conditions
+            term, type_ = (index, condition, self.inverse.at(value)), self.statement.target.type
+            found = running_sum(self.writer, type_, self.element, self.known, term, self.holds)
+            if found is not None:
+                return found, {}
         guard = reduce(both, (each for _, each in conditions), None)
         return where(guard, _Recombined().expr(self.inverse.at(value))), self.inverse.summed
 
@@ -83,6 +90,20 @@ class PullBack:
             if isinstance(remainder := each.lhs, Binary) and remainder.op is BinaryOp.MOD
         ]
         return _Exact(quotients).expr(self.inverse.at(condition))
+
+    def _is_inside(self, value: Expr) -> bool:
+        """Return whether all that a value reads is there for all elements and iterations, whatever the conditions."""
+        for load in loads(self.inverse.at(value)):
+            version = self.function.versions.get(load.buffer)
+            domain = self.writer.domains[load.buffer] if version is None else version.domain
+            assert domain is not None, "all domains are known"
+            ranges = (own.at(load.indices) for own in domain)
+            inside = (
+                within(index, own.lower, own.upper) for index, own in zip(load.indices, ranges, strict=True)
+            )
+            if not all(map(self.holds, inside)):
+                return False
+        return True
 
     def holds(self, condition: Expr) -> bool:
         """Return whether a condition holds for all elements, iterations and sizes."""
