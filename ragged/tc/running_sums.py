@@ -33,8 +33,8 @@ def running_sum(
 
         sum_y(n, t) +=! d_y(n, D - 1 - u) where t in 0:D, u in 0:t + 1
 
-    read at `D - 1 - j`. That takes one comparison of the index, whose other terms are in the value for no element, and
-    ranges that do not vary.
+    read at `D - 1 - j`. That takes a comparison of the index with what the value does not depend on, and ranges
+    that do not vary.
     """
     var, condition, value = term
     place = _first_or_end(condition, var)
