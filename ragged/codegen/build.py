@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragged.analysis.guarded_divisions import divides_in_choice
+from ragged.analysis.guarded_divisions import divides_under_condition
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
@@ -131,7 +131,7 @@ def generate_together(programs: Sequence[Program], target: TargetLike = "cpu") -
             because="it lacks the features amx-bf16 and amx-tile, or a process may not use them",
             fix="leave these loops serial, or compile for this machine where it has one: target='cpu'",
         )
-    module = _build(functions, resolved, vectorizes=not any(map(divides_in_choice, programs)))
+    module = _build(functions, resolved, vectorizes=not any(map(divides_under_condition, programs)))
     return tuple(
         Generated(each, resolved, stages, module) for each, stages in zip(programs, made, strict=True)
     )

@@ -192,7 +192,10 @@ class AccessInverse:
         last = Binary(BinaryOp.FLOORDIV, plus(bounds.upper, Const(-1)), at_least)
         zero = bounds.lower == Const(0)
         first = bounds.lower if zero else Binary(BinaryOp.FLOORDIV, bounds.lower, at_least)
-        quotient = self._new(chosen.var, IndexRange(first, plus(last, Const(1))))
+        end = plus(last, Const(1))
+        if abs(inner.terms[chosen]) != 1:  # of no values, it would be below the first
+            end = Binary(BinaryOp.MAX, end, first)
+        quotient = self._new(chosen.var, IndexRange(first, end))
         self.conditions.append((None, inside))
         return self._once(affine(_multiple(quotient, by)).plus(target), inner, chosen)
 

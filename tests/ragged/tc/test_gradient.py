@@ -304,6 +304,18 @@ def test_random_quotients_are_inverted(seed):
         np.testing.assert_allclose(got.reshape(-1), want, atol=1e-12, err_msg=f"{text}\n{gradient}")
 
 
+@pytest.mark.parametrize("index", ["3*h%2", "3*h%D", "(2*h+1)%D"])
+def test_remainders_of_multiples_of_an_index_without_values(index):
+    f = tc.define(f"def f(double(D) x, double(N) s) -> (y) {{ y(h) = x({index}) where h in 0:N }}").f
+    gradient = f.gradient(["x"])
+    assert "h_2 in " in str(gradient)
+    for size, count in ((2, 0), (2, 5), (3, 1)):
+        s, d_y = np.zeros(count), np.arange(1.0, count + 1)
+        want = [(f(row, s) * d_y).sum() for row in np.eye(size)]
+        given = {"x": np.zeros(size), "s": s, "d_y": d_y}
+        assert gradient(*(given[name] for name in gradient.parameters)).tolist() == want
+
+
 def test_a_copy_for_exact_quotients_may_have_no_elements():
     f = tc.define(
         "def f(double(H) x, double(K) w) -> (y) { y(h) +=! (h-k)%3 == 0 && h-k >= 0 && (h-k)/3 < H ? "
