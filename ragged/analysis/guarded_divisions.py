@@ -8,7 +8,7 @@ from ragged.analysis.faults import is_lazy
 from ragged.ir.expr import Binary, Const, Expr, Select
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program
-from ragged.ir.sites import Branch, Site, sites
+from ragged.ir.sites import Branch, Site, evaluated, sites
 from ragged.ir.stmt import For, Let, LoopKind, Reduce, Store
 from ragged.ir.walk import held, subexpressions
 
@@ -20,16 +20,17 @@ def divides_under_condition(program: Program) -> bool:
     """Return whether a loop divides integers by no number where it has branched: in a choice, after `and`, in an `if`.
 
     Where such a division is the same in all iterations, LLVM's vectorizer makes it only if the condition holds in the
-    first lane: in `x[d % n] if d == e else 0.0`, it takes `e % n` for `d % n`. What is divided in the condition of an
-    `if`, or in the extent of a loop, is known there.
+    first lane: in `x[d % n] if d == e else 0.0`, it takes `e % n` for `d % n`. What is divided in any case, as in a
+    condition itself or in the extent of a loop, is known there.
     """
     return any(_in_operand(site) or _in_branch(site) for site in sites(program) if site.loops)
 
 
 def _in_operand(site: Site) -> bool:
     return any(
-        _is_division(division)
+        _is_division(division) and division not in known
         for expr in held(site.stmt)
+        for known in [{part for part, conditions in evaluated(expr) if not conditions}]
         for part in subexpressions(expr)
         if is_lazy(part)
         for operand in _guarded(part)

@@ -31,8 +31,9 @@ class AccessInverse:
 
     `x(h / 2)` is read at element `i` where `h = 2 * i + r`, for each r in 0:2, an index that is added to `ranges`; and
     where `h = 2 * i` if `h % 2 == 0` is among `given`, the conditions of the read. `x(h / D, h % D)` is read at element
-    `i, j` where `h = i * D + j`, and `x((h + 1) % D)` at `i` where `h = (i - 1) % D` if h has D values, else where
-    `h = q * D + i - 1`, for each quotient q there is. Divisors are numbers, and what is positive for `sizes` that are.
+    `i, j` where `h = i * D + j`, and `x((h + 1) % D)` at `i` where `h = q * D + i - 1`, for each quotient q; or where
+    `h = (i - 1) % D` for one of D values of h, if there are other sums. Divisors are numbers, and what is positive for
+    `sizes` that are.
 
     An index that is a multiple plus one of exactly so many values, `S * h + p` with p in 0:S, has both as quotient and
     remainder. Of several indices that could follow, one of the left side does, as the loops of the right side are
@@ -176,10 +177,14 @@ class AccessInverse:
         return self._once(self._new(chosen.var, IndexRange(Const(0), by)).plus(number), inner, chosen)
 
     def _of_remainder(self, target: AffineForm, inner: AffineForm, chosen: Ref, lhs: Expr, by: Expr) -> bool:
-        """Take an index from a remainder: from that alone if it has as many values, or with a quotient of its own."""
+        """Take an index from a remainder: from that alone if it has as many values, or with a quotient of its own.
+
+        Where nothing else is summed, two quotients take less time than a division of each element.
+        """
         own, rest = self.ranges[chosen.var], inner.plus(inner.only([chosen]), -1)
         inside = within(target.expr, Const(0), by)
-        if abs(inner.terms[chosen]) == 1 and self._count(chosen) == by:
+        alone = self.summed.keys() == {chosen.var}
+        if abs(inner.terms[chosen]) == 1 and self._count(chosen) == by and not alone:
             number = AffineForm().plus(target.plus(rest, -1), inner.terms[chosen])
             place = Binary(BinaryOp.MOD, number.plus(affine(own.lower), -1).expr, by)
             self.conditions.append((None, inside))

@@ -120,6 +120,8 @@ with kernel:
         ("1.0 if i < 3 and x[i % N] > 0.0 else 0.0", True),
         ("1.0 if x[i] > 0.0 or x[i // N] > 0.0 else 0.0", True),
         ("1.0 if x[i // N] > 0.0 or x[i] > 0.0 else 0.0", False),
+        ("x[i % N] if i % N < 3 else 0.0", False),
+        ("x[i % N] if i < 3 and x[i % N] > 0.0 else 0.0", True),
         ("x[i % 4] if i < 3 else 0.0", False),
         ("x[i % N]", False),
         ("x[i] if i % N < 3 else 0.0", False),
