@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ragged.analysis.site_of import site_of
-from ragged.arith.affine import AffineForm, affine
+from ragged.arith.thresholds import threshold
 from ragged.auto.interchange_reductions import is_side_by_side
-from ragged.ir.expr import Binary, Const, Expr, Ref, Select, Var
-from ragged.ir.ops import BinaryOp
+from ragged.ir.expr import Const, Expr, Select
 from ragged.ir.program import StageKind
 from ragged.ir.sites import sites
 from ragged.ir.stmt import For, LoopKind, Store
-from ragged.ir.walk import loads, mentions, reads_memory, subexpressions
+from ragged.ir.walk import loads, reads_memory, subexpressions
 from ragged.machine import Machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.simplify_guards import simplify_guards
@@ -75,9 +74,9 @@ def _end_of_choice(loop: For) -> Expr | None:
         return None
     for part in subexpressions(store.value):
         if isinstance(part, Select) and _is_of_two(part):
-            place = _end_of(part.condition, loop.var)
-            if place is not None:
-                return place
+            found = threshold(part.condition, loop.var)
+            if found is not None and not reads_memory(found[0]):
+                return found[0]
     return None
 
 
@@ -85,19 +84,3 @@ def _is_of_two(choice: Select) -> bool:
     """Return whether each of two values reads what the other one does not."""
     one, other = (set(loads(value)) for value in (choice.if_true, choice.if_false))
     return bool(one - other) and bool(other - one)
-
-
-def _end_of(condition: Expr, var: Var) -> Expr | None:
-    """Return the number at which the outcome of a comparison of a variable changes; None if it is another condition."""
-    match condition:
-        case Binary(op=BinaryOp.LT | BinaryOp.LE | BinaryOp.GT | BinaryOp.GE as op, lhs=lhs, rhs=rhs):
-            form = affine(lhs).plus(affine(rhs), -1)
-        case _:
-            return None
-    rest = form.plus(form.only([Ref(var)]), -1)
-    step = form.terms.get(Ref(var))
-    if step not in (1, -1) or not lhs.dtype.is_int or mentions(rest.expr, (var,)) or reads_memory(rest.expr):
-        return None
-    # var + rest < 0 up to -rest; rest - var < 0 from rest + 1 on; what includes 0 ends one later, or begins one earlier
-    including = op in (BinaryOp.LE, BinaryOp.GT) if step == 1 else op in (BinaryOp.LT, BinaryOp.GE)
-    return AffineForm(constant=int(including)).plus(rest, -step).expr

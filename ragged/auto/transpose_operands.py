@@ -23,8 +23,6 @@ from ragged.transform.storage.cache_padded import cache_padded
 
 _ALIASED = 16
 """Of rows that are a multiple of so many cache lines apart, a cache holds lines in one of so many of its sets."""
-
-
 _PANELS = 2
 """Panels for which each of several threads has to read what others have copied, from their caches."""
 _MOST_VERSIONS = 2

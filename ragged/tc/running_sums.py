@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ragged.arith.affine import AffineForm, affine
 from ragged.arith.fold import FoldedSubstitution, plus
-from ragged.ir.build import both
+from ragged.arith.thresholds import threshold
 from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, variables
@@ -14,8 +14,6 @@ from ragged.tc.checked import IndexRange
 from ragged.tc.gradient_text import BufferStatement, DefinitionWriter
 from ragged.tc.partials import where
 from ragged.tc.ranges import difference
-
-_ORDERED = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 
 
 def running_sum(
@@ -37,7 +35,7 @@ def running_sum(
     that do not vary.
     """
     var, condition, value = term
-    place = _first_or_end(condition, var)
+    place = threshold(condition, var)
     own = known[var]
     if place is None or variables(own.lower, own.upper) & known.keys():
         return None
@@ -64,23 +62,4 @@ def running_sum(
         begin = Binary(BinaryOp.MIN, begin, own.upper)
     count = last.plus(affine(begin), -1) if is_first else affine(begin).plus(affine(own.lower), -1)
     number = count if is_first else count.plus(AffineForm(constant=1), -1)
-    guard = None if holds(some) else both(None, some)
-    return where(guard, Load(buffer, (*map(Ref, kept), number.expr)))
-
-
-def _first_or_end(condition: Expr, var: Var) -> tuple[Expr, bool] | None:
-    """Return the first value of an index for which a condition holds, and True, or the end of these, and False."""
-    match condition:
-        case Binary(op=op, lhs=lhs, rhs=rhs) if op in _ORDERED and lhs.dtype.is_int:
-            form = affine(lhs).plus(affine(rhs), -1)
-        case _:
-            return None
-    step, rest = form.terms.get(Ref(var)), form.plus(form.only([Ref(var)]), -1)
-    if step not in (1, -1) or mentions(rest.expr, (var,)):
-        return None
-    # var + rest or rest - var against 0
-    is_first = (op in (BinaryOp.GT, BinaryOp.GE)) is (step == 1)
-    shift = {BinaryOp.LT: 0, BinaryOp.GE: 0, BinaryOp.LE: 1, BinaryOp.GT: 1}[op]
-    if step == -1:
-        shift = 1 - shift
-    return AffineForm(constant=shift).plus(rest, -step).expr, is_first
+    return where(None if holds(some) else some, Load(buffer, (*map(Ref, kept), number.expr)))
