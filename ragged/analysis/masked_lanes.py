@@ -70,9 +70,6 @@ def lane_range(condition: Expr, loop: For) -> LaneRange | None:
             uppers.append(upper)
         elif (lower := _lower(term, loop.var)) is not None:
             lowers.append(lower)
-        elif (lane := _equal(term, loop.var)) is not None:
-            lowers.append(lane)
-            uppers.append(add(lane, 1))
         else:
             return None
     if not uppers and not lowers:
@@ -100,16 +97,6 @@ def _lower(term: Expr, lane: Var) -> Expr | None:
         return None
     less, more, apart = ordered
     return _lane_of(add(less, 1) if apart else less, more, lane)
-
-
-def _equal(term: Expr, lane: Var) -> Expr | None:
-    """Return the one lane in which a term holds; None if it holds in others."""
-    match term:
-        case Binary(op=BinaryOp.EQ, lhs=lhs, rhs=rhs):
-            one = _lane_of(rhs, lhs, lane)
-            return _lane_of(lhs, rhs, lane) if one is None else one
-        case _:
-            return None
 
 
 def _ordered(term: Expr) -> tuple[Expr, Expr, bool] | None:

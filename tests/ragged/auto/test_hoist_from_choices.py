@@ -1,4 +1,4 @@
-"""Choices between two values in vectors: what one alone reads is read before, and the choice may be one lane."""
+"""Choices between two values in vectors: what one of them alone reads, for all lanes, is read before the loop."""
 
 import numpy as np
 import pytest
