@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ragged.analysis.buffers import all_buffers
 from ragged.arith.affine import AffineForm, affine, growth, growth_of
 from ragged.arith.fold import times
 from ragged.ir.expr import Buffer, Const, Expr, Var
+from ragged.ir.program import Program
 from ragged.ir.walk import mentions
 
 
@@ -32,6 +34,15 @@ def flat_offset(buffer: Buffer, indices: Sequence[Expr]) -> AffineForm:
             form = _times(form, extent)
         form = form.plus(affine(indices[d]))
     return form.recombined()
+
+
+def has_strides_of_a_call(program: Program) -> bool:
+    """Return whether an array's rows lie apart by a number of elements that calls give."""
+    return any(
+        not isinstance(buffer.shape[dimension], Const)
+        for buffer in all_buffers(program)
+        for dimension in buffer.order[1:]
+    )
 
 
 def flat_growth(buffer: Buffer, indices: Sequence[Expr], var: Var) -> int | None:

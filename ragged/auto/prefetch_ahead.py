@@ -89,7 +89,7 @@ class _Operand:
     def run(self) -> int:
         """How many elements are read side by side; those of rows of unknown steps, a cache line."""
         if self.row:
-            return prod(lanes_at_most(loop) or 1 for loop in self.row)
+            return prod(lanes_at_most(loop) or 1 for loop in self.row if _is_side_by_side(self.load, loop))
         tile = any(_moves(self.load, loop) and loop.kind is LoopKind.UNROLLED for loop in self.inside)
         return LINE_BYTES // self.load.buffer.dtype.bytes if tile else 1
 
@@ -105,7 +105,6 @@ class _Operand:
             or (apart is not None and apart < 2 * self.run)
             or not _moves(self.load, self.place)
             or not LINE_BYTES // 3 < bytes_of_run < _PAGE_BYTES
-            or not all(_is_side_by_side(self.load, loop) for loop in self.row)
             or any(
                 (growth(self.load.indices[fastest], loop.var) or 0) >= self.run
                 for loop in self.inside
@@ -140,7 +139,8 @@ class _Operand:
     @property
     def distance(self) -> Expr:
         """How many iterations of the innermost loop ahead an eighth of the first cache is, after those of a window."""
-        lines = -(-self.run * self.load.buffer.dtype.bytes // LINE_BYTES) * LINE_BYTES
+        rows = prod(lanes_at_most(loop) or 1 for loop in self.row if not _is_side_by_side(self.load, loop))
+        lines = -(-self.run * self.load.buffer.dtype.bytes // LINE_BYTES) * LINE_BYTES * rows
         extent = self.place.extent
         if isinstance(extent, Const):
             iterations: Expr = Const(self.between // max(int(extent.value) * lines, 1) + 1)

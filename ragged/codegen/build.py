@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ragged.analysis.guarded_divisions import divides_under_condition
+from ragged.analysis.strides import has_strides_of_a_call
 from ragged.codegen.elf import undefined_symbols
 from ragged.codegen.entry import Argument, Entry, Value, signature_of
 from ragged.codegen.interface import SYMBOL_PREFIX, Interface, StageInterface, interface_of
@@ -131,7 +132,8 @@ def generate_together(programs: Sequence[Program], target: TargetLike = "cpu") -
             because="it lacks the features amx-bf16 and amx-tile, or a process may not use them",
             fix="leave these loops serial, or compile for this machine where it has one: target='cpu'",
         )
-    module = _build(functions, resolved, vectorizes=not any(map(divides_under_condition, programs)))
+    vectorizes = not any(map(divides_under_condition, programs))
+    module = _build(functions, resolved, _options(programs), vectorizes=vectorizes)
     return tuple(
         Generated(each, resolved, stages, module) for each, stages in zip(programs, made, strict=True)
     )
@@ -164,14 +166,25 @@ def _assembly(text: str, symbol: str) -> str:
     return "".join(line for line in text[begin:end].splitlines(keepends=True) if not line.startswith(noise))
 
 
-def _build(functions: list[StageFunction], target: Target, *, vectorizes: bool = True) -> Any:
+def _options(programs: Sequence[Program]) -> tuple[str, ...]:
+    """Return options of LLVM for programs: no loop strength reduction where strides are a call's.
+
+    It keeps a pointer for each access of each nest in a loop, where strides are numbers one and offsets. A loop around
+    ten nests of tiles then begins with a hundred additions in memory.
+    """
+    return ("-disable-lsr:bool=true",) if any(map(has_strides_of_a_call, programs)) else ()
+
+
+def _build(
+    functions: list[StageFunction], target: Target, options: tuple[str, ...] = (), *, vectorizes: bool = True
+) -> Any:
     """Lower TIR functions and generate code for them, with LLVM's own vectorizers or without.
 
     TVM's own pipeline is not used: it simplifies floating-point arithmetic (`x * 0`, `x + 0`), narrows indices and
     moves large local buffers from the stack to an allocator inside loops. Nor is its pass that unpacks arguments: it
     tests each of them by branches, which are a sixth of a small kernel's code.
     """
-    native = native_target(target)
+    native = native_target(target, *options)
     module = tvm.IRModule({function.name: function.function for function in functions})
     passes = (
         tirx.transform.BindTarget(native),
@@ -189,7 +202,7 @@ def _build(functions: list[StageFunction], target: Target, *, vectorizes: bool =
         for callee, nest in outlined.items():
             lowered[callee] = lower_for_llvm(nest, processor, **quick)
     build = tvm.get_global_func("target.build.llvm")
-    plain = native_target(target, "-vectorize-slp:bool=false", "-vectorize-loops:bool=false")
+    plain = native_target(target, *options, "-vectorize-slp:bool=false", "-vectorize-loops:bool=false")
     if not vectorizes:
         return build(tvm.IRModule(lowered), plain)
     try:
