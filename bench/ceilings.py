@@ -73,7 +73,7 @@ def points(workers: int) -> list[tuple[str, int, int | None]]:
     ]
     if l3 > 2 * l2:
         found.append(("L3", min(4 * l2, l3 // 2), l3))
-    return [*found, ("memory", max(64 * 2**20, 2 * l3), None)]
+    return [*found, ("memory", max(64 * 2**20, 8 * l3), None)]  # an eighth of it may still be in the cache
 
 
 def _peak(workers: int, runs: int) -> float:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from ragged.ir.expr import Binary, Call, Expr, Load, Select
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import subexpressions
 
 
-def may_fault(expr: Expr) -> bool:
-    """Return whether evaluating `expr` could do harm out of its place: it reads memory."""
-    return any(_may_fault(part) for part in subexpressions(expr))
+def may_fault(expr: Expr, certain: AbstractSet[Load] = frozenset()) -> bool:
+    """Return whether evaluating `expr` could do harm out of its place: it reads memory, not only `certain` elements."""
+    return any(_may_fault(part) and part not in certain for part in subexpressions(expr))
 
 
-def is_lazy(expr: Expr) -> bool:
-    """Return whether `expr` has to branch: its first operand decides if another one, that may fault, is evaluated."""
+def is_lazy(expr: Expr, certain: AbstractSet[Load] = frozenset()) -> bool:
+    """Return whether `expr` has to branch: its first operand decides if another one, that may fault, is evaluated.
+
+    What is `certain` may be read in any case.
+    """
     match expr:
         case Select(if_true=if_true, if_false=if_false):
-            return may_fault(if_true) or may_fault(if_false)
+            return may_fault(if_true, certain) or may_fault(if_false, certain)
         case Binary(op=BinaryOp.AND | BinaryOp.OR, rhs=rhs):
-            return may_fault(rhs)
+            return may_fault(rhs, certain)
         case Call(function=function) if function.body is not None:
             return any(is_lazy(part) for part in subexpressions(function.body))
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, assert_never
@@ -82,12 +83,14 @@ class Expressions:
     """Turns expressions of one stage into TIR, given what stands for its variables, sizes, arrays and buffers.
 
     What unrolled copies have in common of an index is computed once in a `region`, by a binding before the statement
-    that needs it first: LLVM takes long to find it in the operands of a tile.
+    that needs it first: LLVM takes long to find it in the operands of a tile. What is `certain` may be read in any
+    case.
     """
 
     variables: dict[Var, TirExpr] = field(default_factory=dict)
     sizes: dict[Function, TirExpr] = field(default_factory=dict)
     storage: dict[Function | Buffer, TirBuffer] = field(default_factory=dict)
+    certain: AbstractSet[Load] = frozenset()
     _regions: list[dict[_Key, tuple[TirExpr, list[TirExpr]]]] = field(default_factory=list)
     _bindings: list[TirStmt] = field(default_factory=list)
     _conditional: int = 0
@@ -144,7 +147,7 @@ class Expressions:
             case Fma(a=a, b=b, c=c):
                 return fma(self.emit(a), self.emit(b), self.emit(c), c.dtype)
             case Select(condition=condition, if_true=if_true, if_false=if_false):
-                if not is_lazy(expr):
+                if not is_lazy(expr, self.certain):
                     return tirx.Select(self.emit(condition), self.emit(if_true), self.emit(if_false))
                 decides = self.emit(condition)
                 with self.conditional():
@@ -260,7 +263,7 @@ class Expressions:
 
     def _binary(self, expr: Binary) -> TirExpr:
         lhs = self.emit(expr.lhs)
-        if is_lazy(expr):
+        if is_lazy(expr, self.certain):
             absent = literal(expr.op is BinaryOp.OR, DType.BOOL)
             with self.conditional():
                 rhs = self.emit(expr.rhs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
@@ -45,6 +47,7 @@ ALIGN = 64
 """Bytes of a cache line, at multiples of which local buffers begin on the stack: no vector crosses one."""
 STACK_ALIGN = 16
 """At multiples of how many bytes TVM puts an array on the stack, whatever it is asked for."""
+_NOTHING: AbstractSet[Load] = frozenset()
 
 
 class _Vectors(Enum):
@@ -59,12 +62,14 @@ class _Vectors(Enum):
 class Statements:
     """Turns the statements of one stage into TIR; `sites` collects its checks, in the order they get their indices.
 
-    `team` are the stage's workers if it has a team's loop; see `ragged.codegen.team`.
+    `team` are the stage's workers if it has a team's loop; see `ragged.codegen.team`. `certain` is what
+    `certain_loads` says of it.
     """
 
     expressions: Expressions
     status: TirBuffer
     team: Team | None
+    certain: Mapping[int, AbstractSet[Load]] = field(default_factory=dict)
     sites: dict[Label, CheckSite] = field(default_factory=dict)
     stack_bytes: int = 0
     unit: MatrixUnit | None = None
@@ -251,7 +256,7 @@ class Statements:
             elif stores_rows(loop):
                 way = _Vectors.ROWS if fills_lanes(loop) and is_independent(loop) else None
             else:
-                way = _Vectors.BY_TVM if can_vectorize(loop) else None
+                way = _Vectors.BY_TVM if can_vectorize(loop, self.certain.get(id(loop), _NOTHING)) else None
             self._vectors[id(loop)] = way
         return self._vectors[id(loop)]
 
@@ -261,7 +266,10 @@ class Statements:
         # an index that is bound among lanes would be a vector, and what is read there be gathered
         lanes = self.expressions.conditional() if kind is tirx.ForKind.VECTORIZED else nullcontext()
         with lanes, self.expressions.region():
+            if kind is tirx.ForKind.VECTORIZED:
+                self.expressions.certain = self.certain.get(id(loop), _NOTHING)
             body = sequence(self._iteration(loop, team))
+            self.expressions.certain = _NOTHING
         return [*before, tirx.For(var, literal(0, INDEX), extent, kind, body)]
 
     def _iteration(self, loop: For, team: Team | None) -> list[TirStmt]:

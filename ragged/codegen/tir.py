@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ragged.analysis.certain_loads import certain_loads
 from ragged.analysis.dependence import storage
 from ragged.codegen.entry import Argument, ArgumentKind, CheckSite, signature_of
 from ragged.codegen.exprs import Expressions, TirBuffer
@@ -104,7 +105,9 @@ class _Builder:
         self._declare_aliases()
         words = self._flat("status", DType.INT64, tirx.IntImm("int64", 1), status, 8)
         team = self._team(worker, workers, words) if has_team(self.stage.body) else None
-        return self._finish(Statements(self.expressions, words, team))
+        return self._finish(
+            Statements(self.expressions, words, team, certain_loads(self.program, self.stage))
+        )
 
     def _team(self, worker: TirExpr, workers: TirExpr, status: TirBuffer) -> Team:
         check_team(self.stage)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from ragged.analysis.dependence import storage
 from ragged.analysis.faults import is_lazy
-from ragged.ir.expr import Binary, Call, Const, Expr, Ref, Var
+from ragged.ir.expr import Binary, Call, Const, Expr, Load, Ref, Var
 from ragged.ir.index import contents
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Stage, StageKind
@@ -13,15 +15,15 @@ from ragged.ir.stmt import Alloc, Barrier, Check, For, If, Let, LoopKind, Prefet
 from ragged.ir.walk import all_expressions, mentions, operands, reads_memory, statements
 
 
-def can_vectorize(loop: For) -> bool:
+def can_vectorize(loop: For, certain: AbstractSet[Load] = frozenset()) -> bool:
     """Return whether `loop` may be made vector operations: each statement for all iterations at once.
 
-    It may where no iteration touches what another one writes, and all take the same way. Other loops, and
-    those without a constant extent, are left to LLVM's vectorizer.
+    It may where no iteration touches what another one writes, and all take the same way, but for choices of what is
+    `certain` to be there. Other loops, and those without a constant extent, are left to LLVM's vectorizer.
     """
     inside = list(statements(loop.body))
     plain = fills_lanes(loop) and all(_is_plain(stmt) for stmt in inside)
-    return plain and _goes_one_way(loop, inside) and is_independent(loop)
+    return plain and _goes_one_way(loop, inside, certain) and is_independent(loop)
 
 
 def fills_lanes(loop: For) -> bool:
@@ -39,7 +41,7 @@ def _is_plain(stmt: Stmt) -> bool:
             return True
 
 
-def _goes_one_way(loop: For, inside: list[Stmt]) -> bool:
+def _goes_one_way(loop: For, inside: list[Stmt], certain: AbstractSet[Load]) -> bool:
     """Return whether nothing that decides what is run or evaluated differs between iterations."""
     lanes = {loop.var}
     for stmt in inside:  # in the order of the text: what a let stands for is known where it is used
@@ -50,7 +52,7 @@ def _goes_one_way(loop: For, inside: list[Stmt]) -> bool:
         for stmt in inside
         if isinstance(stmt, For | If)
     ]
-    lazy = (expr for expr in all_expressions(loop.body) if is_lazy(expr))
+    lazy = (expr for expr in all_expressions(loop.body) if is_lazy(expr, certain))
     deciding += [part for expr in lazy for part in _deciding_operands(expr)]
     return not any(mentions(expr, lanes) for expr in deciding)
 

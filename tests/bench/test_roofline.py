@@ -7,6 +7,7 @@ from bench.models import MODELS
 from bench.peers.job import Cell
 from bench.roofline import Counting, Work, least_microseconds
 from bench.trees import Tree, grids, sequences
+from ragged.machine import this_machine
 
 H = 8
 SQUARE, BYTES = 2 * H * H, 4 * H * H
@@ -75,8 +76,9 @@ def test_ceilings_are_measured():
 
 def test_every_share_has_a_point():
     for workers in (1, 2, 64):
-        *small, (_, _, last) = points(workers)
+        *small, (_, share_of_memory, last) = points(workers)
         assert last is None
+        assert share_of_memory * workers > 7 * this_machine().l3_bytes  # or the cache would hold much of it
         limits = [up_to for _, _, up_to in small]
         assert limits == sorted(limits)
         assert all(share <= up_to for _, share, up_to in small)

@@ -75,6 +75,39 @@ def test_others_are_left(read, shape):
     assert "prefetch" not in scheduled(read, shape)
 
 
+BLOCKED = """\
+program("blocked")
+
+rows: input()
+x: payload(float32[rows, 64, 8, 400])
+y: output(float32[rows, 64, 32])
+
+with kernel:
+    for n in serial(rows):
+        for h in serial(16):
+            acc = local(float32[4, 32], scope=register)
+            for i in unrolled(4):
+                for w in vectorized(32):
+                    acc[i, w]: start = 0.0
+            for c in serial(8):
+                for j in unrolled(4):
+                    for v in vectorized(32):
+                        acc[j, v] += x[n, h * 4 + j, c, v]
+            for l in unrolled(4):
+                for z in vectorized(32):
+                    y[n, h * 4 + l, z] = acc[l, z]
+"""
+
+
+def test_each_row_of_a_tile_is_asked_for():
+    schedule = LoopSchedule(parse(BLOCKED))
+    prefetch_ahead(schedule, MACHINE)
+    text = to_text(schedule.program)
+    assert "for j_line in unrolled(4):" in text
+    assert "prefetch(x[n_ahead, h_ahead % 16 * 4 + j_line, c, v_line * 16]" in text
+    assert distance(text) == MACHINE.l1_bytes // 8 // (8 * 4 * 2 * LINE_BYTES) + 1
+
+
 CONVOLUTION = """
 def f(float(N,G,C,H,W) I, float(G,F,C,3,3) K, float(G,F) B) -> (O) {
   O(n,g,f,h,w) +=! I(n,g,c,h + p,w + q) * K(g,f,c,p,q)
