@@ -46,10 +46,11 @@ def vectorize_rows(schedule: LoopSchedule, machine: Machine) -> None:
     _hoist_from_choices(schedule)
     for loop in [loop.var for loop in _plain_loops(schedule.program) if not isinstance(loop.extent, Const)]:
         with schedule.attempt():
-            rest = loop
+            rest = [loop]
             for width in [width for width in (lanes, lanes // 2, lanes // 4) if width > 1]:
-                _, inner, rest = schedule.apply(split, rest, width, Tail.PEEL).loops[rest]
-                schedule.apply(vectorize, inner)
+                if rest:  # not where a number of whole vectors is left
+                    _, inner, *rest = schedule.apply(split, rest[0], width, Tail.PEEL).loops[rest[0]]
+                    schedule.apply(vectorize, inner)
 
 
 def _hoist_from_choices(schedule: LoopSchedule) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution
 from ragged.arith.index_intervals import Bounds, bounds_of, truth_of, value_of
-from ragged.ir.expr import Binary, Const, Expr, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import mentions, reads_memory, subexpressions, variables
 from ragged.tc import tree as tc
@@ -16,8 +16,8 @@ from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, IndexRange, SizeCheck, TensorVersion
 from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses, holds
-from ragged.tc.ranges import RangeSolver, extent_of, order_indices
-from ragged.tc.refusals import empty, no_range, outside
+from ragged.tc.ranges import RangeSolver, extent_of, order_indices, range_of_data
+from ragged.tc.refusals import divides_by_zero, empty, no_range, outside
 from ragged.tc.size_text import COMPARED, size_text
 
 
@@ -37,11 +37,18 @@ class AnalysedFunction:
     def check_sizes(self, sizes: Mapping[Var, int]) -> None:
         """Refuse sizes with which a range is empty and none of them is 0, or an access is out of bounds.
 
-        A scalar that is 0 leaves the ranges empty that it stands in.
+        A scalar that is 0 leaves the ranges empty that it stands in, but none may be divided by 0.
 
         Raises:
             TcError: of phase "range".
         """
+        for statement in self.function.statements:
+            for var, own in statement.ranges.items():
+                for part in (*subexpressions(own.lower), *subexpressions(own.upper)):
+                    if isinstance(part, Binary) and part.op in (BinaryOp.FLOORDIV, BinaryOp.MOD):
+                        divisor = bounds_of(part.rhs, {one: (size, size) for one, size in sizes.items()}.get)
+                        if divisor == (0, 0):
+                            raise divides_by_zero(statement, var, part, sizes)
         zeros = [var for var, value in sizes.items() if not value]
         nothing = zeros and all(any(not extent for _, extent in d) for d in self.domains(sizes).values())
         some_zero = any(var in zeros for var in self.function.sizes.values())
@@ -139,7 +146,16 @@ def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> 
     for statement in function.statements:
         order_indices(statement)
         for var in statement.all_indices:
-            extent = extent_of(statement.ranges[var])
+            own = statement.ranges[var]
+            read = [
+                part
+                for end in (own.lower, own.upper)
+                for part in subexpressions(end)
+                if isinstance(part, Load)
+            ]
+            if read:
+                raise range_of_data(statement, var, read[0])
+            extent = extent_of(own)
             if isinstance(extent, Const) and extent.value <= 0:
                 raise empty(statement, var, {}, function)
     for name, version in function.outputs.items():

@@ -36,6 +36,10 @@ def check(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> Ch
     function = CheckedFunction(definition)
     refuse_recursion(definition)
     check_names(definition)
+    if not definition.outputs:
+        raise refuse(
+            f"'{definition.name}' has no outputs", definition.at, fix="-> (y), and statements that write it"
+        )
     scope = TcScope({}, {}, lengths=function.lengths)
     lengths = lengths_of(definition)
     declare_sizes(function, scope, definition.parameters)
@@ -244,7 +248,10 @@ class _StatementChecks:
     # --- calls ---------------------------------------------------------------------------------------------
 
     def call(self, targets: Sequence[tc.Name], call: tc.Access) -> None:
-        """Inline a call: its statements over versions of their own, its parameters bound to the arguments."""
+        """Inline a call: its statements over versions of their own, its parameters bound to the arguments.
+
+        An output that it reads before it is written starts from the values of the call's target.
+        """
         callee = self.library.get(call.name)
         if callee is None:
             raise refuse(f"'{call.name}' is called, and is no function before this one", call.at)
@@ -257,6 +264,7 @@ class _StatementChecks:
         check_names(callee)
         earlier = dict(list(self.library.items())[: list(self.library).index(call.name)])
         scope = bind_arguments(self.function, self.scope, callee, call)
+        scope.tensors |= self._starting(targets, callee, earlier)
         body = _StatementChecks(self.function, callee, earlier, scope, self.depth + 1)
         body.statements()
         for target, declared in zip(targets, callee.outputs, strict=True):
@@ -267,3 +275,25 @@ class _StatementChecks:
             if target.id in self.scope.lengths:
                 raise refuse(f"'{target.id}' is written, and is lengths", target.at)
             self.scope.tensors[target.id] = body.output(declared)
+
+    def _starting(
+        self, targets: Sequence[tc.Name], callee: tc.Definition, earlier: Mapping[str, tc.Definition]
+    ) -> dict[str, TensorVersion]:
+        """Return what outputs of a called function start from, of those that it reads before they are written."""
+        own = self._outputs() if not self.depth else set()
+        if not any(target.id in self.scope.tensors or target.id in own for target in targets):
+            return {}
+        found: dict[str, TensorVersion] = {}
+        read_first = check(callee, earlier).initial
+        for target, declared in zip(targets, callee.outputs, strict=True):
+            first = read_first.get(declared.name)
+            if first is None:
+                continue
+            if target.id in own and target.id not in self.scope.tensors:
+                version = TensorVersion(
+                    target.id, self._declared_type(target.id), first.rank, target.at, given=True
+                )
+                self.function.initial[target.id] = self.scope.tensors[target.id] = self.function.add(version)
+            if target.id in self.scope.tensors:
+                found[declared.name] = self.scope.tensors[target.id]
+        return found

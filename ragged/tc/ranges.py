@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution
 from ragged.arith.index_intervals import bounds_of
-from ragged.ir.expr import Binary, Const, Expr, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.walk import variables
 from ragged.polyhedral.context import PolyhedralLimitError
@@ -230,13 +230,26 @@ def _bounding(statement: CheckedStatement, var: Var) -> frozenset[Var]:
 def _late(statement: CheckedStatement, var: Var) -> TcError:
     others = [each for each in statement.all_indices if each in _bounding(statement, var)]
     names = " and ".join(f"'{each.name}'" for each in others)
+    fix = f"{names} before '{var.name}' among the indices of '{statement.target.name}'"
+    if var in others:
+        fix = f"a range of sizes for '{var.name}' by where, such as 0:N of a size N"
     return TcError(
         "range",
         f"the range of '{var.name}' in '{statement_text(statement.source)}' depends on {names}",
         at=statement.at,
         because="the extent of a dimension is a function of the dimensions before it, and that of a sum of the indices "
         "around it",
-        fix=f"{names} before '{var.name}' among the indices of '{statement.target.name}'",
+        fix=fix,
+    )
+
+
+def range_of_data(statement: CheckedStatement, var: Var, load: Load) -> TcError:
+    """Return the error for an index of which the range is read from an array."""
+    text = statement_text(statement.source)
+    what = f"the range of '{var.name}' in '{text}' is read from '{load.buffer.name}'"
+    because = "loops are sized before data is read: a row that data choose has a length that data choose"
+    return TcError(
+        "range", what, at=statement.at, because=because, fix="rows of one length, such as float(B,N) x"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ragged import tc
 from ragged.auto.default_schedule import DefaultSchedule
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
@@ -50,6 +51,19 @@ def test_what_does_not_fill_a_vector_is_in_narrower_ones():
     lengths = np.arange(65, dtype=np.int32)
     x = np.random.default_rng(0).standard_normal((len(lengths), 64), np.float32)
     check_both(program, count=len(lengths), length=lengths, x=x)
+
+
+@pytest.mark.parametrize(
+    "text", ["y(i,k) = x(i + k) * w(k)", "y(i,k) = x(i + k) where k in 0:K", "y(i) +=! x(i + k) * w(k)"]
+)
+@pytest.mark.parametrize(("size", "taps"), [(40, 5), (200, 33), (7, 7)])
+def test_rows_that_begin_one_later_each_time(text, size, taps):
+    f = tc.define(f"def f(float(P) x, float(K) w) -> (y) {{ {text} }}").f
+    draw = np.random.default_rng(0)
+    x, w = (draw.standard_normal(each).astype(np.float32) for each in (size, taps))
+    found = [f.compile(**options)(x, w) for options in ({}, {"threads": 1})]
+    for each in found:
+        np.testing.assert_array_equal(each, f.compile(schedule=None)(x, w))
 
 
 def test_a_place_less_a_number_is_side_by_side():

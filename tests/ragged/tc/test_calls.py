@@ -130,6 +130,27 @@ def test_calls_of_other_functions():
     np.testing.assert_allclose(found["o"], np.maximum(RELU @ U.T + u, 0), rtol=1e-5, atol=1e-5)
 
 
+STARTED = """
+def add(float a, float(N) x) -> (y) { y(i) = y(i) * a + x(i) }
+def sums(float(N) x) -> (s, n) { s += x(i) n = 1 }
+def again(float(N) x) -> (y) { y(i) = x(i) y = add(2.0, x) y = add(3.0, x) }
+def given(float(N) x) -> (y) { y = add(2.0, x) }
+def nested(float(N) x) -> (z) { t(i) = x(i) + 1 t = given(x) z(i) = t(i) }
+def both(float(N) x) -> (s, n) { s = 10.0 n = 7 s, n = sums(x) s, n = sums(x) }
+"""
+
+
+def test_an_output_that_a_called_function_reads_first_starts_from_the_target():
+    lib, x = tc.define(STARTED), floats(6)
+    np.testing.assert_array_equal(lib.again(x), (x * 2 + x) * 3 + x)
+    np.testing.assert_array_equal(lib.given(x, out=np.ones(6, np.float32)), 2 + x)
+    np.testing.assert_array_equal(lib.nested(x), (x + 1) * 2 + x)
+    found = lib.both(x)
+    np.testing.assert_allclose(found["s"], 10 + 2 * x.sum(), rtol=1e-6)
+    assert found["n"] == 1  # what it writes first starts from nothing
+    np.testing.assert_allclose(lib.again.gradient(["x"])(x, np.ones_like(x)), np.full(6, 10), rtol=1e-6)
+
+
 def test_integer_scalars_in_ranges():
     np.testing.assert_array_equal(LIB.later(2, b), b[2:])
     np.testing.assert_array_equal(LIB.later(np.int32(1), b), b[1:])

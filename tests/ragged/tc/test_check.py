@@ -24,6 +24,7 @@ def types(text):
     [
         ("def f(float(N) a) -> (exp) { exp(i) = a(i) }", "'exp' is the name of a function"),
         ("def f(float(N) a) -> (b) { fmaxf(i) = a(i) }", "'fmaxf' is the name of a function"),
+        ("def f(float(N) a) -> () { }", "'f' has no outputs"),
         ("def f(float a, int a) -> (b) { b = a }", "'a' is already defined as a parameter"),
         ("def f(float a) -> (b, b) { b = a }", "'b' is already defined as an output"),
         (

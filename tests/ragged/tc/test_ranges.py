@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import numpy as np
 import pytest
@@ -240,6 +241,39 @@ def test_sizes_that_leave_a_range_empty_are_refused_unless_one_is_zero():
     assert domains(text, H=0, K=3) == {"y": ((0, 0),)}
     with pytest.raises(TcError, match="is negative"):
         domains("def f(float(H) x, float(K) w) -> (y, s) { y(h) +=! x(h + k) * w(k) s +=! w(i) }", H=0, K=3)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "where", "args", "given"),
+    [
+        ("int s, float(N) x", "0:N / s", (0, np.ones(4, np.float32)), "s = 0, N = 4"),
+        ("int s, float(N) x", "0:min(N, 9 % s)", (0, np.ones(4, np.float32)), "s = 0, N = 4"),
+        (
+            "float(K) w, float(N) x",
+            "0:N / K",
+            (np.ones(0, np.float32), np.ones(4, np.float32)),
+            "K = 0, N = 4",
+        ),
+    ],
+)
+def test_ranges_that_are_divided_by_0_are_refused(parameters, where, args, given):
+    f = tc.define(f"def f({parameters}) -> (y) {{ y(i) = x(i) where i in {where} }}").f
+    with pytest.raises(TcError, match=f"the range {re.escape(where)} of the index 'i' divides by 0") as error:
+        f(*args)
+    assert given in str(error.value)
+
+
+def test_a_range_that_depends_on_its_own_index_is_refused():
+    with pytest.raises(TcError, match="depends on 'b'") as error:
+        tc.define("def f(int(B) n, float(B,n(B)) x) -> (y) { y(b) = x(b,n(b) - 1) }")
+    assert error.value.fix == "a range of sizes for 'b' by where, such as 0:N of a size N"
+
+
+@pytest.mark.parametrize("statement", ["y(c,j) = x(at(c),j)", "y(c) +=! x(at(c),j)"])
+def test_ranges_that_data_choose_are_refused(statement):
+    text = f"def f(int(B) n, float(B,n(B)) x, int(C) at) -> (y) {{ {statement} }}"
+    with pytest.raises(TcError, match=r"the range of 'j' in .* is read from 'at'"):
+        tc.define(text)
 
 
 def test_literal_empty_ranges_are_refused():
