@@ -52,10 +52,11 @@ def reduce_in_lanes(
         found = zip(result.indices, result.dims, strict=True)
         rows = tuple(index for index, each in found if each.extent.expr != ONE)
     own = result.indices if in_parts else rows
+    apart = tuple(index for index in rows if index not in _windows(result))
     contiguous = (
         each
         for each in body.axes
-        if _fills_lanes(each) and is_contiguous(body, each, own, rows, squeeze=squeeze)
+        if _fills_lanes(each) and is_contiguous(body, each, own, apart, squeeze=squeeze)
     )
     axis = next(contiguous, None)
     return () if axis is None else _Lanes(result, body, axis, name, part).lowered()
@@ -93,6 +94,13 @@ def _is_from_product(tensor: RaggedTensor) -> bool:
         seen |= new
         pending += new
     return False
+
+
+def _windows(result: RaggedTensor) -> tuple[ir.Var, ...]:
+    """Return indices of so few values that the rows which begin at each are reduced one by one, as a filter's."""
+    found = zip(result.indices, result.dims, strict=True)
+    known = [(index, each.extent.expr) for index, each in found if isinstance(each.extent.expr, ir.Const)]
+    return tuple(index for index, extent in known if int(extent.value) < LANES["sixteens"])
 
 
 def _fills_lanes(axis: Axis) -> bool:

@@ -152,6 +152,10 @@ class Expressions:
                 decides = self.emit(condition)
                 with self.conditional():
                     return tirx.if_then_else(decides, self.emit(if_true), self.emit(if_false))
+            case Cast(dtype=dtype, operand=Cast(dtype=wide, operand=operand)) if (
+                operand.dtype is dtype and dtype.is_float == wide.is_float and dtype.bytes < wide.bytes
+            ):
+                return self.emit(operand)  # which the wide type holds, so that nothing is rounded
             case Cast(dtype=dtype, operand=operand):
                 return cast(self.emit(operand), operand.dtype, dtype)
             case _:

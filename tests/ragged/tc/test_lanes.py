@@ -32,6 +32,8 @@ def scaled(float(N,D,K) x, float(D) v, float(N) u) -> (y, z) {
   z(d) +=! u(n) * x(n,d,k)
 }
 def depthwise(float(C,K) x, float(C,P) v) -> (y) { y(c,k) +=! x(c,k+p) * v(c,p) }
+def taps(float(N,C,K) x, float(N,C,K-4) g) -> (y) { y(c,p) +=! x(n,c,k+p) * g(n,c,k) where p in 0:5 }
+def wide(float(N,C,K) x, float(N,C,K-15) g) -> (y) { y(c,p) +=! x(n,c,k+p) * g(n,c,k) where p in 0:16 }
 def product(float(N,K) x, float(K,M) y) -> (z) { z(n,m) +=! x(n,k) * y(k,m) }
 """)
 LENGTHS = (0, 1, 3, 4, 5, 31, 33, 63, 64, 65, 100, 127, 130)
@@ -128,8 +130,10 @@ def test_the_order_is_that_of_the_length():
         (LIB.by_vector, "lane"),
         (LIB.vector_by, "k_i"),
         (LIB.depthwise, "k_i"),
+        (LIB.taps, "lane"),
+        (LIB.wide, "p"),
     ],
-    ids=["rows", "columns", "whole blocks", "by vector", "vector by", "depthwise"],
+    ids=["rows", "columns", "whole blocks", "by vector", "vector by", "depthwise", "taps", "wide"],
 )
 def test_sums_are_vectors(function, loop):
     """The loop inside those over terms is of lanes, or of columns."""
@@ -137,6 +141,15 @@ def test_sums_are_vectors(function, loop):
     vector = re.compile(rf"for {loop}\w*_rest_i in vectorized\(")
     place = next(n for n, line in enumerate(lines) if vector.search(line))
     assert "+=" in lines[place + 1] or "fma(" in lines[place + 1]
+
+
+@pytest.mark.parametrize("length", [5, 9, 36, 150])
+def test_each_place_of_a_filter_sums_rows_that_begin_there(length):
+    x, g = data(3, 2, length), data(3, 2, length - 4)
+    found = LIB.taps(x, g)
+    wanted = [(x[:, :, p : p + length - 4].astype(np.float64) * g).sum((0, 2)) for p in range(5)]
+    np.testing.assert_allclose(found, np.stack(wanted, 1), rtol=1e-4, atol=1e-4)
+    assert LIB.taps.compile(threads=2)(x, g).tobytes() == found.tobytes()
 
 
 @pytest.mark.parametrize("rest", ["y(k) = s(k) * 2", "y(k) = fmax(s(k), 0) + 1", "y(k) +=! s(k) + x(n,k)"])

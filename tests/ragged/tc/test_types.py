@@ -384,3 +384,9 @@ def test_a_constant_factor_is_no_operand_of_a_product():
     assert "x_packed" not in f.show("loops")
     x = np.arange(48, dtype=np.float32).reshape(2, 4, 6)
     np.testing.assert_allclose(f(x), x.reshape(2, 2, 2, 3, 2).mean((2, 4)))
+
+
+def test_what_is_rounded_already_is_stored_as_it_is():
+    text = "def f(bfloat16(N) x) -> (y) { y(i) = bfloat16(bfloat16(x(i) + x(i))) }"
+    f = tc.define(text).f.compile(sizes={"N": 16}, threads=1)
+    assert f.show("tir").count("T.uint32(32767)") == 1
