@@ -52,7 +52,7 @@ def compile(
         shapes: the sizes that calls are expected to bring, which guide the default schedule and restrict nothing: for
             each size by name the numbers it takes, or how often it takes each; or a list of shapes, such as
             `RaggedFunction.observed` returns. By default the ranges that sizes are declared with.
-        code_bytes: the most bytes of code for the variants of the kernel.
+        code_bytes: the most bytes of code for the variants of the kernel; the fewest there are, where none has so few.
         precision: "bf16" rounds both factors of every product with a matrix of parameters to bfloat16; sums stay in
             float32. As for `cortex.compile`.
         options: options of the default schedule; none changes a bit of a result.

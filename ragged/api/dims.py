@@ -91,11 +91,11 @@ def size(name: str, low: int | None = None, high: int | None = None) -> Value:
     call = ir.Call(function, (), Location.capture())
     if low is None and high is None:
         return Value(call)
-    if type(low) is not int or type(high) is not int or not 0 <= low <= high:
+    if type(low) is not int or type(high) is not int or not 0 <= low <= high < 2**60:
         raise ModelError(
             f"size '{name}': {low!r} .. {high!r} is no range of sizes",
             at=Location.capture(),
-            because="it has a least and a largest value, integers from 0 up",
+            because="it has a least and a largest value, integers from 0 to 2^60",
             fix=f'size("{name}", 1, 128)',
         )
     return Value(call, {function: SizeRange(name, low, high)})

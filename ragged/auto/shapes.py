@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from math import inf
 from numbers import Real
 from typing import TypeAlias
@@ -66,7 +66,7 @@ def read_shapes(given: ShapesLike) -> tuple[Shape, ...]:
     """Return the shapes that a caller lists; of several sizes by name, each with each of the others.
 
     Raises:
-        UserError: a size is no integer from 0 up, a weight is no finite number from 0 up, or there are more than
+        UserError: a size is no integer from 0 to 2^60, a weight is no finite number from 0 up, or there are more than
             100,000 shapes.
 
     >>> read_shapes({"T": {5: 0.75, 24: 0.25}})
@@ -82,9 +82,7 @@ def read_shapes(given: ShapesLike) -> tuple[Shape, ...]:
         for axis in axes:
             total *= len(axis)
         if total > _MOST:
-            raise UserError(
-                f"shapes: {total} shapes are too many", fix=f"{_MOST} or fewer: list those that count"
-            )
+            raise _too_many(f"{total} shapes")
         return tuple(_shape(choice) for choice in product(*axes)) if axes else ()
     shapes = []
     for each in given:
@@ -136,7 +134,9 @@ def _weights(name: str, given: int | Iterable[int] | Mapping[int, float]) -> lis
     if isinstance(given, Mapping):
         pairs = [(_size(name, value), _weight(name, weight)) for value, weight in given.items()]
     elif isinstance(given, Iterable):
-        pairs = [(_size(name, value), 1.0) for value in given]
+        pairs = [(_size(name, value), 1.0) for value in islice(given, _MOST + 1)]
+        if len(pairs) > _MOST:
+            raise _too_many(f"more than {_MOST} sizes of '{name}'")
     else:
         pairs = [(_size(name, given), 1.0)]
     if not pairs:
@@ -146,6 +146,10 @@ def _weights(name: str, given: int | Iterable[int] | Mapping[int, float]) -> lis
     return pairs
 
 
+def _too_many(what: str) -> UserError:
+    return UserError(f"shapes: {what} are too many", fix=f"{_MOST} or fewer: list those that count")
+
+
 def _weight(name: str, given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) < inf:
         raise UserError(f"shapes: {given!r} is no weight of a size of '{name}'", fix=_WEIGHTS)
@@ -153,9 +157,9 @@ def _weight(name: str, given: object) -> float:
 
 
 def _size(name: str, value: object) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not 0 <= value.__index__() < 2**60:
         raise UserError(
             f"shapes: {value!r} is no size of '{name}'",
-            fix="integers from 0 up: shapes={'T': range(1, 129)}, {'T': [5, 24]} or {'T': {5: 0.9, 24: 0.1}}",
+            fix="integers from 0 to 2^60: shapes={'T': range(1, 129)}, {'T': [5, 24]} or {'T': {5: 0.9, 24: 0.1}}",
         )
     return int(value.__index__())

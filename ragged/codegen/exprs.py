@@ -22,6 +22,7 @@ from ragged.codegen.ops import (
     extreme,
     fma,
     from_bfloat16,
+    is_held,
     library,
     literal,
     multiplied,
@@ -83,8 +84,7 @@ class Expressions:
     """Turns expressions of one stage into TIR, given what stands for its variables, sizes, arrays and buffers.
 
     What unrolled copies have in common of an index is computed once in a `region`, by a binding before the statement
-    that needs it first: LLVM takes long to find it in the operands of a tile. What is `certain` may be read in any
-    case.
+    that needs it first: LLVM takes long to find it in a tile's operands. What is `certain` may be read in any case.
     """
 
     variables: dict[Var, TirExpr] = field(default_factory=dict)
@@ -142,20 +142,17 @@ class Expressions:
                 return self._unary(op, self.emit(operand), operand.dtype)
             case Binary():
                 return self._binary(expr)
-            case Fma(a=a, b=b, c=c) if a.dtype is DType.BFLOAT16X2:
-                return dot(self.emit(a), self.emit(b), self.emit(c))
             case Fma(a=a, b=b, c=c):
-                return fma(self.emit(a), self.emit(b), self.emit(c), c.dtype)
+                parts = self.emit(a), self.emit(b), self.emit(c)
+                return dot(*parts) if a.dtype is DType.BFLOAT16X2 else fma(*parts, c.dtype)
             case Select(condition=condition, if_true=if_true, if_false=if_false):
                 if not is_lazy(expr, self.certain):
                     return tirx.Select(self.emit(condition), self.emit(if_true), self.emit(if_false))
                 decides = self.emit(condition)
                 with self.conditional():
                     return tirx.if_then_else(decides, self.emit(if_true), self.emit(if_false))
-            case Cast(dtype=dtype, operand=Cast(dtype=wide, operand=operand)) if (
-                operand.dtype is dtype and dtype.is_float == wide.is_float and dtype.bytes < wide.bytes
-            ):
-                return self.emit(operand)  # which the wide type holds, so that nothing is rounded
+            case Cast(operand=Cast(operand=kept) as wide) if is_held(kept.dtype, expr.dtype, wide.dtype):
+                return self.emit(kept)
             case Cast(dtype=dtype, operand=operand):
                 return cast(self.emit(operand), operand.dtype, dtype)
             case _:

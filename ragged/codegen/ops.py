@@ -87,6 +87,11 @@ def literal(value: float | int | bool, dtype: DType) -> TirExpr:
     return tirx.FloatImm(dtype.value, dtype.nearest(value)) if dtype.is_float else _integer(int(value), dtype)
 
 
+def is_held(dtype: DType, stored: DType, wide: DType) -> bool:
+    """Return whether a type is the one that is stored, and another one has all its values: nothing is rounded twice."""
+    return dtype is stored and dtype.is_float is wide.is_float and dtype.bytes < wide.bytes
+
+
 def from_bfloat16(x: TirExpr) -> TirExpr:
     """Return the float32 that a bfloat16 is: its bits are the upper half."""
     return tirx.reinterpret("float32", tirx.shift_left(tirx.Cast("uint32", x), _word(16)))

@@ -97,12 +97,10 @@ def empty(
     )
 
 
-def divides_by_zero(
-    statement: CheckedStatement, var: Var, quotient: Expr, sizes: Mapping[Var, int]
-) -> TcError:
+def divides_by_zero(statement: CheckedStatement, var: Var, part: Expr, sizes: Mapping[Var, int]) -> TcError:
     """Return the error for an index of which the range has a quotient by 0 with these sizes."""
     text, fix = _range_text(statement.ranges[var]), "sizes with which no divisor is 0"
-    what = f"the range {text} of the index '{var.name}' divides by 0 in {size_text(quotient)}"
+    what = f"the range {text} of the index '{var.name}' divides by 0 in {size_text(part)}"
     return TcError("range", what, at=_place(statement, var), example=_sizes_text(sizes), fix=fix)
 
 

@@ -19,6 +19,8 @@ from ragged.ir.program import Program
 from ragged.runtime import processor
 
 _SCHEMA = 1
+_CUT_OFF = "Input data was truncated"
+"""What msgspec says of the beginning of a line of JSON."""
 O = TypeVar("O", bound=ScheduleOptions)  # noqa: E741
 
 
@@ -79,23 +81,24 @@ def options_from(changed: dict[str, Any], kind: type[O]) -> O:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[Record]:
-    """Return the records of a file, oldest first; none without a file. A last line that was cut off is left out.
+    """Return the records of a file, oldest first; none without a file.
+
+    A line that was cut off, as by the end of the process that wrote it, is left out.
 
     Raises:
         DataError: another line is no record.
     """
     if not Path(path).exists():
         return []
-    lines = Path(path).read_bytes().split(b"\n")
     found = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             found.append(msgspec.json.decode(line, type=Record))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if number == len(lines):  # what was being written when a process ended has no line end
-                break
+            if str(error) == _CUT_OFF:
+                continue
             raise DataError(f"{path}: line {number} is no tuning record", because=str(error)) from error
     return found
 

@@ -112,6 +112,15 @@ def test_some_size_has_a_weight():
         options_of(dense(), shapes={"T": []})
 
 
+def test_sizes_that_no_call_has():
+    with pytest.raises(UserError, match="is no size of 'T'"):
+        options_of(dense(), shapes={"T": [2**60]})
+    with pytest.raises(
+        UserError, match="more than 100000 sizes of 'T' are too many"
+    ):  # not all are looked at
+        options_of(dense(), shapes={"T": range(10**15)})
+
+
 def test_without_the_default_schedule_loops_stay_as_written():
     f = ragged.compile(dense(), {"W": arrays()[1]}, schedule=None)
     assert f.show("schedule") == "" and "parallel" not in f.show("loops")
@@ -218,7 +227,7 @@ def test_what_is_no_program():
 
 
 def test_what_is_no_range():
-    for bounds in ((1,), (5, 4), (-1, 4), (1, 2.5)):
+    for bounds in ((1,), (5, 4), (-1, 4), (1, 2.5), (1, 2**60)):
         with pytest.raises(ModelError, match="is no range of sizes"):
             ragged.size("T", *bounds)
     x = ragged.input_tensor("X", [(ragged.dim("r"), ragged.size("T", 1, 8))])

@@ -1,4 +1,4 @@
-"""Arrays whose rows lie apart by what a call gives: no pointer for each access is kept from loop to loop."""
+"""Rows that lie apart by what a call gives: no pointer for each access is kept from loop to loop."""
 
 import re
 

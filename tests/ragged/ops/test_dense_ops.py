@@ -148,6 +148,16 @@ def test_what_is_no_layer_of_convolutions(arguments, message):
         Conv2d(**{"channels": 4, "filters": 6, "kernel": 3, **arguments})
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_filters_are_packed_by_panels(groups, layout):
+    """Not the image, as rows of a sequence are: its extents are of sizes, if not sums of them."""
+    layer = Conv2d(32, 32, 3, padding=1, groups=groups, layout=layout, threads=1)
+    layer.load_state_dict({"weight": drawn(32, 32 // groups, 3, 3), "bias": drawn(32)})
+    assert "weight_packed" in layer.function.show("loops")
+    assert "tile_rows" not in layer.function.show("schedule")
+
+
 def test_conv2d_of_tensors_and_of_nothing():
     x, w = torch.from_numpy(drawn(2, 4, 5, 5)), torch.from_numpy(drawn(6, 4, 3, 3))
     found = conv2d(x, w, padding=1)
