@@ -35,6 +35,7 @@ def conv2d(
     dilation: int | Pair = 1,
     groups: int = 1,
     layout: Layout = "NCHW",
+    out: Any = None,
     **compile_args: Unpack[CompileArgs],
 ) -> Any:
     """Return the cross-correlation of images with filters, as torch.nn.functional.conv2d does.
@@ -52,6 +53,7 @@ def conv2d(
         dilation: steps between the elements of a window.
         groups: filters of one group read the channels of that group.
         layout: the order of dimensions of `x` and of the result.
+        out: an array of the result's shape and type that it is written into, and which is returned.
         compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
 
     Returns:
@@ -67,7 +69,7 @@ def conv2d(
     function = compiled(
         ("conv2d", form, dtype), lambda: conv2d_program(form, dtype=dtype), Options.of(compile_args)
     )
-    return form.joined(function(x=form.images(x), **given))
+    return form.run(function, x, out, given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,15 @@ class ConvolutionForm:
             given["bias"] = bias if self.groups == 1 else _grouped("bias", bias, self.groups, 0, rank=1)
         return given
 
-    def joined(self, y: Any) -> Any:
-        """Return a result without the dimension of groups."""
-        if self.groups == 1:
-            return y
+    def run(self, function: ragged.RaggedFunction, x: Any, out: Any, filters: Mapping[str, Any]) -> Any:
+        """Return the result for images and filters, without the dimension of groups; `out`, if that is an array."""
         at = 3 if self.layout == "NHWC" else 1
+        into = (
+            None if out is None else _grouped("out", out, self.groups, at)
+        )  # dividing a dimension copies nothing
+        y = function(x=self.images(x), out=into, **filters)
+        if self.groups == 1 or out is not None:
+            return y if out is None else out
         return y.reshape(*y.shape[:at], y.shape[at] * y.shape[at + 1], *y.shape[at + 2 :])
 
 
@@ -154,9 +160,9 @@ class Conv2d(Module):
         given = self.form.filters(weight, state.get("bias"))
         return {name: np.ascontiguousarray(array) for name, array in given.items()}
 
-    def __call__(self, x: Any) -> Any:
-        """Return the images that `conv2d` returns for `x`; `DataError` for anything else than such images."""
-        return self.form.joined(self.function(x=self.form.images(x)))
+    def __call__(self, x: Any, out: Any = None) -> Any:
+        """Return the images that `conv2d` returns for `x`, in `out` if that is given; `DataError` as there."""
+        return self.form.run(self.function, x, out, {})
 
 
 def _read_form(

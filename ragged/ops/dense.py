@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
@@ -32,16 +34,29 @@ class Dense(AffineModule):
         own = self.bias, self.activation
         return self._function("rows", own, lambda: dense_program(*own), lambda state: state)
 
-    def __call__(self, x: Any) -> Any:
-        """Return (..., outer) of `x` (..., inner), float32, of the same library; `DataError` for anything else."""
+    def __call__(self, x: Any, out: Any = None) -> Any:
+        """Return (..., outer) of `x` (..., inner), float32, of the same library; `DataError` for anything else.
+
+        It is written into `out`, if that is given, which is contiguous where it has not two dimensions.
+        """
         if not is_array(x) or not x.ndim:
             raise DataError(
                 f"Dense: 'x' is of type {type(x).__name__}, and an array (..., {self.inner}) is needed"
             )
         leading = tuple(x.shape[:-1])
         rows = x if x.ndim == 2 else x.reshape(prod(leading), x.shape[-1])
+        if out is not None:
+            self.function(x=rows, out=out if x.ndim == 2 else self._rows(out, leading))
+            return out
         y = self.function(x=rows)
         return y if x.ndim == 2 else y.reshape(*leading, self.outer)
+
+    def _rows(self, out: Any, leading: tuple[int, ...]) -> Any:
+        """Return an array of a result as one of rows, in the same memory."""
+        shape = (*leading, self.outer)
+        if not is_array(out) or tuple(out.shape) != shape or not np.from_dlpack(out).flags.c_contiguous:
+            raise DataError(f"Dense: out= is no contiguous array of the shape {shape}")
+        return out.reshape(prod(leading), self.outer)
 
 
 def dense_program(bias: bool, act: Activation) -> RaggedSchedule:

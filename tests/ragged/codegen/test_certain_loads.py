@@ -21,6 +21,7 @@ def both(bool(N,D) m, float(N,D) x) -> (y) { y(n,d) = (m(n,d) && x(n,d) > 0.0) ?
 def nested(int32(N,D) m, float(N,D) x, float(N,D) z) -> (y) {
   y(n,d) = m(n,d) > 1 ? z(n,d) : (m(n,d) < 0 ? -x(n,d) : x(n,d) * z(n,d))
 }
+def quotients(int32(N,D) a, int32(N,D) b) -> (y) { y(n,d) = b(n,d) != 0 ? a(n,d) / b(n,d) : 9 }
 def before(bool(N,D) m, float(N,D) x) -> (y) { y(n,d) = (d > 0 && m(n,d)) ? x(n,d - 1) : 0.0 where d in 0:D }
 def looked_up(bool(N,D) m, int32(N,D) i, float(E) x) -> (y) { y(n,d) = m(n,d) ? x(i(n,d)) : 0.0 where d in 0:D }
 """)
@@ -41,6 +42,7 @@ ARGUMENTS = {
     "length": "int32 N, float ND",
     "doubles": "bool ND, double ND",
     "largest": "int32 ND, int32 ND",
+    "quotients": "int32 ND, int32 ND",
     "both": "bool ND, float ND",
     "nested": "int32 ND, float ND, float ND",
     "before": "bool ND, float ND",

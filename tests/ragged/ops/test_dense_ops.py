@@ -51,6 +51,36 @@ def test_tensors_and_out():
     assert isinstance(batch_matmul(a[None], b[None]), torch.Tensor)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_convolutions_into_an_array(groups, layout):
+    x = drawn(2, 7, 6, 4) if layout == "NHWC" else drawn(2, 4, 7, 6)
+    w = drawn(6, 4 // groups, 3, 3)
+    layer = Conv2d(4, 6, 3, groups=groups, layout=layout, bias=False, threads=1)
+    layer.load_state_dict({"weight": w})
+    wanted = layer(x)
+    for out in (np.empty_like(wanted), torch.empty(wanted.shape)):
+        assert layer(x, out=out) is out and np.array_equal(out, wanted)
+    wide = np.zeros((*wanted.shape[:-1], 2 * wanted.shape[-1]), np.float32)[..., ::2]
+    filters = w.transpose(2, 3, 1, 0).copy() if layout == "NHWC" else w
+    if groups == 1:
+        assert conv2d(x, filters, groups=groups, layout=layout, out=wanted) is wanted
+    for out in (wide[:1], 5, wanted[..., None]):
+        with pytest.raises(DataError):
+            layer(x, out=out)
+
+
+def test_layers_into_an_array():
+    layer, x = Dense(8, 5, threads=1), drawn(2, 3, 8)
+    layer.load_state_dict({"weight": drawn(5, 8), "bias": drawn(5)})
+    for rows in (x, x[0]):
+        for out in (np.empty((*rows.shape[:-1], 5), np.float32), torch.empty(*rows.shape[:-1], 5)):
+            assert layer(rows, out=out) is out and np.array_equal(out, layer(rows))
+    for out in (np.empty((3, 2, 5), np.float32).swapaxes(0, 1), np.empty((2, 3, 4), np.float32), 5):
+        with pytest.raises(DataError, match="Dense: out= is no contiguous array of the shape"):
+            layer(x, out=out)
+
+
 def test_matrices_that_do_not_fit():
     with pytest.raises(
         DataError, match="matmul: 'b' extends 9 in dimension 'inner', and matmul: 'a' has K = 8"
