@@ -97,9 +97,8 @@ class ConvolutionForm:
     def run(self, function: ragged.RaggedFunction, x: Any, out: Any, filters: Mapping[str, Any]) -> Any:
         """Return the result for images and filters, without the dimension of groups; `out`, if that is an array."""
         at = 3 if self.layout == "NHWC" else 1
-        into = (
-            None if out is None else _grouped("out", out, self.groups, at)
-        )  # dividing a dimension copies nothing
+        # dividing a dimension copies nothing
+        into = None if out is None else _grouped("out", out, self.groups, at)
         y = function(x=self.images(x), out=into, **filters)
         if self.groups == 1 or out is not None:
             return y if out is None else out
