@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 
 from ragged.analysis.faults import is_lazy
 from ragged.analysis.obligations import element
-from ragged.ir.expr import Expr, Load
+from ragged.ir.expr import Expr, Load, Var
 from ragged.ir.program import Program, Stage
 from ragged.ir.sites import Site, evaluated, sites
 from ragged.ir.stmt import For, LoopKind, Reduce, Store
-from ragged.ir.walk import held, subexpressions
+from ragged.ir.walk import held, mentions, subexpressions
 from ragged.prove import Proof, answer
 
 
@@ -24,7 +24,7 @@ def certain_loads(program: Program, stage: Stage) -> Mapping[int, AbstractSet[Lo
     refused: dict[int, set[Load]] = {}
     for site in sites(program):
         if site.stage is stage and isinstance(site.stmt, Store | Reduce) and (loop := _vector_of(site)):
-            for load, is_certain in _chosen(program, site):
+            for load, is_certain in _chosen(program, site, loop.var):
                 (found if is_certain else refused).setdefault(id(loop), set()).add(load)
     return {loop: loads - refused.get(loop, set()) for loop, loads in found.items()}
 
@@ -38,13 +38,17 @@ def _vector_of(site: Site) -> For | None:
             return None
 
 
-def _chosen(program: Program, site: Site) -> Iterator[tuple[Load, bool]]:
-    """Yield what a statement reads under a condition of its own, and whether it is there whatever that says."""
+def _chosen(program: Program, site: Site, lane: Var) -> Iterator[tuple[Load, bool]]:
+    """Yield what a statement reads under a condition of its own, and whether it is there whatever that says.
+
+    A condition that is the same in all lanes decides by a branch, which leaves out the work of the other value.
+    """
     for expr in held(site.stmt):
         if any(map(is_lazy, subexpressions(expr))):
             parts = [(part, where) for part, where in evaluated(expr) if isinstance(part, Load)]
             always = {(part.buffer.shape, part.indices) for part, where in parts if not where}
-            for load in dict.fromkeys(part for part, where in parts if where):
+            apart = [part for part, where in parts if any(mentions(each, (lane,)) for each in where)]
+            for load in dict.fromkeys(apart):
                 yield load, (load.buffer.shape, load.indices) in always or _is_there(program, site, load)
 
 

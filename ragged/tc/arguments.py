@@ -261,12 +261,13 @@ def require_started(function: CheckedFunction, given: Mapping[str, object]) -> N
 
 
 def _not_started(function: CheckedFunction, name: str) -> TcError:
-    first = next(each for each in function.statements if each.target.name == name)
-    sign = first.source.operator
+    own = (each for each in function.statements if each.target.name == name)
+    first = next(own, None)  # none where a called function reads and writes it by a name of its own
+    sign = "=" if first is None else first.source.operator
     return TcError(
         "check",
         f"'{name}' is read before it is written",
-        at=first.at,
+        at=function.initial[name].at if first is None else first.at,
         because="it is an output, and the call gives no values for it",
         fix=("" if sign == "=" else f"'{sign}!' starts from the neutral element; or ")
         + f"out= with the values of '{name}'",

@@ -291,7 +291,7 @@ class _StatementChecks:
                 continue
             if target.id in own and target.id not in self.scope.tensors:
                 version = TensorVersion(
-                    target.id, self._declared_type(target.id), first.rank, target.at, given=True
+                    target.id, self._declared(target.id) or first.type, first.rank, target.at, given=True
                 )
                 self.function.initial[target.id] = self.scope.tensors[target.id] = self.function.add(version)
             if target.id in self.scope.tensors:

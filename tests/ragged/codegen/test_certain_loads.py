@@ -74,7 +74,13 @@ def test_results_are_those_of_one_element_after_another(name, columns, fixed):
 def test_lanes_branch_only_where_an_element_may_not_be_there(name):
     sizes = sizes_of(name, N=4, D=48, E=5)
     text = getattr(LIBRARY, name).compile(sizes=sizes, threads=1).show("tir")
-    assert ("if_then_else" in text) is (name in ("before", "looked_up"))
+    assert ("if_then_else" in text) is (name in ("before", "looked_up", "rows"))
+
+
+def test_a_condition_of_all_lanes_branches():
+    """It leaves out the work of the other value."""
+    f = tc.define("def f(bool(N) m, float(N,D) x) -> (y) { y(n,d) = m(n) ? tanh(x(n,d)) : 0.0 }").f
+    assert "if_then_else" in f.compile(sizes={"N": 4, "D": 48}, threads=1).show("tir")
 
 
 CHOSEN = """\

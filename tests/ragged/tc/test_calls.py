@@ -145,10 +145,21 @@ def test_an_output_that_a_called_function_reads_first_starts_from_the_target():
     np.testing.assert_array_equal(lib.again(x), (x * 2 + x) * 3 + x)
     np.testing.assert_array_equal(lib.given(x, out=np.ones(6, np.float32)), 2 + x)
     np.testing.assert_array_equal(lib.nested(x), (x + 1) * 2 + x)
+    with pytest.raises(UserError, match="'y' is read before it is written"):
+        lib.given(x)
     found = lib.both(x)
     np.testing.assert_allclose(found["s"], 10 + 2 * x.sum(), rtol=1e-6)
     assert found["n"] == 1  # what it writes first starts from nothing
     np.testing.assert_allclose(lib.again.gradient(["x"])(x, np.ones_like(x)), np.full(6, 10), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["double", "int32", "float16"])
+def test_a_target_that_a_call_starts_from_has_the_type_of_the_output(dtype):
+    text = "def step({0}(N) x) -> (y) {{ y(i) += x(i) }} def f({0}(N) x) -> (w) {{ w = step(x) }}"
+    x = np.arange(5).astype({"double": np.float64}.get(dtype, dtype))
+    out = np.ones_like(x)
+    assert tc.define(text.format(dtype)).f(x, out=out) is out
+    np.testing.assert_array_equal(out, x + 1)
 
 
 def test_integer_scalars_in_ranges():
