@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 
 from ragged.analysis.faults import is_lazy
 from ragged.analysis.obligations import element
-from ragged.ir.expr import Expr, Load, Var
+from ragged.ir.expr import Load, Var
 from ragged.ir.program import Program, Stage
 from ragged.ir.sites import Site, evaluated, sites
 from ragged.ir.stmt import For, LoopKind, Reduce, Store
-from ragged.ir.walk import held, mentions, subexpressions
+from ragged.ir.walk import held, loads, mentions, subexpressions
 from ragged.prove import Proof, answer
 
 
@@ -26,7 +26,7 @@ def certain_loads(program: Program, stage: Stage) -> Mapping[int, AbstractSet[Lo
         if site.stage is stage and isinstance(site.stmt, Store | Reduce) and (loop := _vector_of(site)):
             for load, is_certain in _chosen(program, site, loop.var):
                 (found if is_certain else refused).setdefault(id(loop), set()).add(load)
-    return {loop: loads - refused.get(loop, set()) for loop, loads in found.items()}
+    return {loop: certain - refused.get(loop, set()) for loop, certain in found.items()}
 
 
 def _vector_of(site: Site) -> For | None:
@@ -57,10 +57,4 @@ def _is_there(program: Program, site: Site, load: Load) -> bool:
         answer(program, site, each.inside)
         for each in element(load.buffer.name, load.indices, load.buffer.shape, None)
     )
-    return not any(map(_is_read, load.indices)) and all(
-        isinstance(each, Proof) and not each.facts for each in found
-    )
-
-
-def _is_read(index: Expr) -> bool:
-    return any(isinstance(part, Load) for part in subexpressions(index))
+    return not any(loads(*load.indices)) and all(isinstance(each, Proof) and not each.facts for each in found)

@@ -10,16 +10,17 @@ from math import prod
 from operator import mul
 
 from ragged.api.attach import read_at
+from ragged.api.dims import is_of_sizes
 from ragged.api.program import computed, is_product, reads
 from ragged.api.row_groups import RowGroup, operands, row_group
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.tensors import RaggedTensor, Reduction
 from ragged.api.values import Value
 from ragged.errors import ScheduleError
-from ragged.ir.expr import Call, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Const, Expr, Ref, Var
 from ragged.ir.rewrite import substitute
 from ragged.ir.rule_record import Refusal, RuleRecord
-from ragged.ir.walk import mentions, subexpressions
+from ragged.ir.walk import mentions
 
 _ROWS = 32
 """Rows of a tile: two vectors of 16 lanes, or four of 8."""
@@ -154,9 +155,7 @@ def _has_few_terms(tensor: RaggedTensor) -> bool:
 
 
 def _varies(extent: Value) -> bool:
-    """Return whether an extent is made of lengths or of other dimensions, and not of numbers and sizes alone."""
-    parts = subexpressions(extent.expr)
-    return any(isinstance(part, Ref | Load) or (isinstance(part, Call) and bool(part.args)) for part in parts)
+    return not is_of_sizes(extent.expr)
 
 
 def _row_of_product(tensor: RaggedTensor) -> tuple[int, Value] | None:

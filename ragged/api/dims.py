@@ -10,7 +10,7 @@ from ragged.arith.affine import affine
 from ragged.compiled.sizes import Affine
 from ragged.errors import Location, ModelError
 from ragged.ir import expr as ir
-from ragged.ir.walk import subexpressions
+from ragged.ir.walk import lookups, subexpressions, variables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +132,11 @@ def length_fn(name: str, over: RaggedDim | tuple[RaggedDim, ...]) -> LengthFn:
         ir.Param(ir.Var(each.name), ir.Const(0)) for each in dims
     )  # their extents come with tensors
     return LengthFn(name, dims, ir.Function(name, params, ir.Source.INPUT))
+
+
+def is_of_sizes(extent: ir.Expr) -> bool:
+    """Return whether an extent is made of numbers and sizes alone, and so is the same in all places of a call."""
+    return not variables(extent) and not any(lookups(extent))
 
 
 def affine_sizes(extent: ir.Expr) -> Affine | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ragged.api.attach import read_at
-from ragged.api.dims import affine_sizes
+from ragged.api.dims import is_of_sizes
 from ragged.api.program import computed, reads, refuse
 from ragged.api.tensors import RaggedTensor, Reduction
 from ragged.ir.expr import Expr, Ref, Var
@@ -136,7 +136,7 @@ def varies(tensor: RaggedTensor, places: Mapping[int, int]) -> bool:
     """Return whether a tensor loops over an extent that is no number or size, besides dimensions at `places`."""
     inner = [each.extent for p, each in enumerate(tensor.dims) if p not in places.values()]
     axes = [axis.extent for axis in tensor.body.axes] if isinstance(tensor.body, Reduction) else []
-    return any(affine_sizes(extent.expr) is None for extent in (*inner, *axes))
+    return any(not is_of_sizes(extent.expr) for extent in (*inner, *axes))
 
 
 def _shared(

@@ -266,10 +266,10 @@ class Statements:
         # an index that is bound among lanes would be a vector, and what is read there be gathered
         lanes = self.expressions.conditional() if kind is tirx.ForKind.VECTORIZED else nullcontext()
         with lanes, self.expressions.region():
-            if kind is tirx.ForKind.VECTORIZED:
-                self.expressions.certain = self.certain.get(id(loop), _NOTHING)
+            around = self.expressions.certain
+            self.expressions.certain = self.certain.get(id(loop), around)
             body = sequence(self._iteration(loop, team))
-            self.expressions.certain = _NOTHING
+            self.expressions.certain = around
         return [*before, tirx.For(var, literal(0, INDEX), extent, kind, body)]
 
     def _iteration(self, loop: For, team: Team | None) -> list[TirStmt]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 import ragged
 from ragged.api.schedule import RaggedSchedule
 from ragged.api.values import Value
+from ragged.data.like import writable_view
 from ragged.data.read import is_array
 from ragged.errors import DataError
 from ragged.ops.activations import Activation, activation
@@ -54,8 +53,15 @@ class Dense(AffineModule):
     def _rows(self, out: Any, leading: tuple[int, ...]) -> Any:
         """Return an array of a result as one of rows, in the same memory."""
         shape = (*leading, self.outer)
-        if not is_array(out) or tuple(out.shape) != shape or not np.from_dlpack(out).flags.c_contiguous:
-            raise DataError(f"Dense: out= is no contiguous array of the shape {shape}")
+        what = f"Dense: out= is no contiguous array of the shape {shape}"
+        if not is_array(out) or tuple(out.shape) != shape:
+            raise DataError(what)
+        try:
+            view = writable_view(out)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise DataError(what, because=str(error)) from error
+        if not view.flags.c_contiguous:
+            raise DataError(what)
         return out.reshape(prod(leading), self.outer)
 
 

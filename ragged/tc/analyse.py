@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ragged.analysis.obligations import divisions
 from ragged.arith.affine import affine
 from ragged.arith.fold import FoldedSubstitution
 from ragged.arith.index_intervals import Bounds, bounds_of, truth_of, value_of
-from ragged.ir.expr import Binary, Const, Expr, Load, Ref, Var
+from ragged.ir.expr import Binary, Const, Expr, Ref, Var
 from ragged.ir.ops import BinaryOp
-from ragged.ir.walk import mentions, reads_memory, subexpressions, variables
+from ragged.ir.walk import loads, mentions, reads_memory, subexpressions, variables
 from ragged.tc import tree as tc
 from ragged.tc.check import check
 from ragged.tc.checked import CheckedFunction, IndexRange, SizeCheck, TensorVersion
 from ragged.tc.errors import TcError, refuse_call
 from ragged.tc.prove import AccessCheck, Outcome, check_accesses, holds
 from ragged.tc.ranges import RangeSolver, extent_of, order_indices, range_of_data
-from ragged.tc.refusals import divides_by_zero, empty, no_range, outside
+from ragged.tc.refusals import divides_by_zero, empty, no_range, outside, points_of
 from ragged.tc.size_text import COMPARED, size_text
 
 
@@ -42,13 +43,12 @@ class AnalysedFunction:
         Raises:
             TcError: of phase "range".
         """
+        known = points_of(sizes).get
         for statement in self.function.statements:
             for var, own in statement.ranges.items():
-                for part in (*subexpressions(own.lower), *subexpressions(own.upper)):
-                    if isinstance(part, Binary) and part.op in (BinaryOp.FLOORDIV, BinaryOp.MOD):
-                        divisor = bounds_of(part.rhs, {one: (size, size) for one, size in sizes.items()}.get)
-                        if divisor == (0, 0):
-                            raise divides_by_zero(statement, var, part, sizes)
+                for division in (*divisions(own.lower), *divisions(own.upper)):
+                    if bounds_of(division.divisor, known) == (0, 0):
+                        raise divides_by_zero(statement, var, division.expr, sizes)
         zeros = [var for var, value in sizes.items() if not value]
         nothing = zeros and all(any(not extent for _, extent in d) for d in self.domains(sizes).values())
         some_zero = any(var in zeros for var in self.function.sizes.values())
@@ -90,7 +90,7 @@ class AnalysedFunction:
     def _intervals(self, check: AccessCheck, sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
         """Return the values of sizes and of the indices of a statement."""
         return {
-            **{var: (value, value) for var, value in sizes.items()},
+            **points_of(sizes),
             **{
                 var: (value_of(own.lower, sizes), value_of(own.upper, sizes) - 1)
                 for var, own in check.statement.ranges.items()
@@ -147,14 +147,9 @@ def analyse(definition: tc.Definition, library: Mapping[str, tc.Definition]) -> 
         order_indices(statement)
         for var in statement.all_indices:
             own = statement.ranges[var]
-            read = [
-                part
-                for end in (own.lower, own.upper)
-                for part in subexpressions(end)
-                if isinstance(part, Load)
-            ]
-            if read:
-                raise range_of_data(statement, var, read[0])
+            read = next(loads(own.lower, own.upper), None)
+            if read is not None:
+                raise range_of_data(statement, var, read)
             extent = extent_of(own)
             if isinstance(extent, Const) and extent.value <= 0:
                 raise empty(statement, var, {}, function)

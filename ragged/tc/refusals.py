@@ -77,7 +77,7 @@ def empty(
 ) -> TcError:
     """Return the error for an index that has no values with these sizes."""
     own = statement.ranges[var]
-    extent = bounds_of(extent_of(own), _points(sizes).get)
+    extent = bounds_of(extent_of(own), points_of(sizes).get)
     assert extent is not None and extent[0] == extent[1], "sizes say how long a range is, or nothing has to"
     given = any(
         isinstance(each, tc.RangeClause) and each.index == var.name for each in statement.source.clauses
@@ -168,7 +168,7 @@ def _corner(
         for corner in product(*(dict.fromkeys(intervals[var]) for var in own)):
             point = {
                 **{var: (value, value) for var, value in zip(own, corner, strict=True)},
-                **_points(sizes),
+                **points_of(sizes),
             }
             found = bounds_of(access.index, point.get)
             if access.condition is not None and truth_of(access.condition, point.get) is False:
@@ -200,7 +200,8 @@ def _intervals(statement: CheckedStatement, sizes: Mapping[Var, int]) -> dict[Va
     }
 
 
-def _points(sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
+def points_of(sizes: Mapping[Var, int]) -> dict[Var, Bounds]:
+    """Return sizes as intervals of one value each."""
     return {var: (value, value) for var, value in sizes.items()}
 
 

@@ -76,7 +76,8 @@ def test_layers_into_an_array():
     for rows in (x, x[0]):
         for out in (np.empty((*rows.shape[:-1], 5), np.float32), torch.empty(*rows.shape[:-1], 5)):
             assert layer(rows, out=out) is out and np.array_equal(out, layer(rows))
-    for out in (np.empty((3, 2, 5), np.float32).swapaxes(0, 1), np.empty((2, 3, 4), np.float32), 5):
+    learned = torch.empty(2, 3, 5, requires_grad=True)
+    for out in (np.empty((3, 2, 5), np.float32).swapaxes(0, 1), np.empty((2, 3, 4), np.float32), 5, learned):
         with pytest.raises(DataError, match="Dense: out= is no contiguous array of the shape"):
             layer(x, out=out)
 
