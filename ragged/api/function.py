@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -80,7 +81,7 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         A tensor with a variable dimension is a `ragged.array`. Any other one is a NumPy array, or one of torch or
         another library with DLPack if a dense argument is. Lengths and sizes are read off the arguments; those that are
         no argument's extent are given by name. `out=` is an array that the result is written into and that is returned,
-        or a mapping of such arrays by the names of dense results.
+        or a mapping of such arrays by the names of results; of a ragged result it has the extents and the padding.
 
         Raises:
             DataError: an array is missing, of another dtype or shape, or lengths or sizes do not fit together; nothing
@@ -118,11 +119,17 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
         """Run a call, and write its results into `out`."""
         given = read_out(self.signature.name, out, {tensor.name: tensor for tensor, _ in self._outputs})
         shapes = {tensor.name: bound.shapes[place] for tensor, place in self._outputs}
-        check_out(self.signature.name, given, shapes, self._memory(found))
+        check_out(self.signature.name, given, shapes, bound.results, self._memory(found))
         places: list[Array | None] = [None] * len(self._outputs)
         for tensor, place in self._outputs:
-            places[place] = given.views.get(tensor.name)
+            view = given.views.get(tensor.name)
+            if view is not None and view.size == prod(shapes[tensor.name]):
+                places[place] = view.reshape(shapes[tensor.name])
         results = self._native.run(values, spin_ns=bound.spin_ns, resolved=bound.resolved, out=places)
+        for tensor, place in self._outputs:
+            if tensor.name in given.views and places[place] is None:  # bulk padding is behind the elements
+                view = given.views[tensor.name]
+                view[...] = results[place].reshape(-1)[: view.size]
         return self._returned(given.own, bound, results, like)
 
     def _memory(self, found: Sequence[RaggedArray | Array]) -> dict[str, Array]:
@@ -197,6 +204,11 @@ class RaggedFunction(CompiledFunction[RaggedSignature]):
 
         text = self._parts.kernel.kernel.listings["variants"]
         return table_from_json(text) if text else VariantTable(this_machine(), self._parts.workers, ())
+
+    @property
+    def workers(self) -> int:
+        """The most threads that a call uses."""
+        return self._parts.workers
 
     @property
     def signature(self) -> RaggedSignature:

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ragged.api.bound_arguments import ResultLayout
 from ragged.api.signature import TensorSpec
+from ragged.data import RaggedArray
+from ragged.data.compare import same_shape
 from ragged.data.like import writable_view
 from ragged.data.read import is_array
 from ragged.errors import DataError
@@ -19,7 +22,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class OutArrays:
-    """The arrays of `out=`: as the caller has them, and as NumPy arrays that share their memory."""
+    """The arrays of `out=`: as the caller has them, and as NumPy arrays that share their memory.
+
+    Of a ragged array that is the run of its elements.
+    """
 
     own: Mapping[str, Any]
     views: Mapping[str, Array]
@@ -49,14 +55,11 @@ def read_out(name: str, out: object, outputs: Mapping[str, TensorSpec]) -> OutAr
 
 
 def _view(what: str, value: Any, output: TensorSpec) -> Array:
-    if output.varies:
-        raise DataError(
-            f"{what} is a ragged array", because="out= is for results without variable dimensions"
-        )
-    if not is_array(value):
-        raise DataError(f"{what} is of type {type(value).__name__}, and an array is needed")
+    if isinstance(value, RaggedArray) != output.varies or not (output.varies or is_array(value)):
+        wanted = "a RaggedArray" if output.varies else "an array"
+        raise DataError(f"{what} is of type {type(value).__name__}, and {wanted} is needed")
     try:
-        view = writable_view(value)
+        view = writable_view(value.values if isinstance(value, RaggedArray) else value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise DataError(f"{what} cannot be written in place", because=str(error)) from error
     if view.dtype != output.dtype.numpy:
@@ -76,15 +79,29 @@ def _view(what: str, value: Any, output: TensorSpec) -> Array:
 
 
 def check_out(
-    name: str, out: OutArrays, shapes: Mapping[str, tuple[int, ...]], inputs: Mapping[str, Array]
+    name: str,
+    out: OutArrays,
+    shapes: Mapping[str, tuple[int, ...]],
+    layouts: Mapping[str, ResultLayout],
+    inputs: Mapping[str, Array],
 ) -> None:
-    """Check the arrays of `out=` against the shapes of a call's results and the memory of its inputs.
+    """Check the arrays of `out=` against a call's results and the memory of its inputs.
+
+    `layouts` are those of ragged results, `shapes` those of others.
 
     Raises:
         DataError: one has another shape, or shares memory with an input or another one.
     """
     for own, view in out.views.items():
-        if view.shape != shapes[own]:
+        if own in layouts:
+            given, layout = out.own[own], layouts[own]
+            if not same_shape(given.extents, layout.extents) or given.padding != layout.padding:
+                raise DataError(
+                    f"{name}: out '{own}' is no array of the extents and the padding of the result",
+                    because="results are written in place",
+                    fix="an array that a call with such arguments returned",
+                )
+        elif view.shape != shapes[own]:
             raise DataError(f"{name}: out '{own}' has the shape {view.shape}, and the result {shapes[own]}")
     early = "a result may be written before the last read of an input"
     taken = [(f"the input '{each}'", value, early) for each, value in inputs.items()]

@@ -1,10 +1,10 @@
 """Ready-made operators, each written in the Ragged API alone and compiled once for all lengths and sizes.
 
 A function or a layer is compiled when a process first needs its configuration (widths, heads, options, how many
-dimensions there are and which of them vary), and then serves every batch. All take `target`, `threads`, `precision` and
-`options` as `ragged.compile` does. They take ragged arrays, or what `ragged.array` makes them of, and give results in
-memory of the caller's. `matmul`, `batch_matmul`, `conv2d`, `Conv2d` and `Dense` take dense arrays of any library with
-DLPack, of any sizes.
+dimensions there are and which of them vary), and then serves every batch. All take `target`, `threads`, `precision`,
+`options` and `schedule` as `ragged.compile` does, and `tune` looks for the best `options`. They take ragged arrays, or
+what `ragged.array` makes them of, and give results in memory of the caller's. `matmul`, `batch_matmul`,
+`conv2d`, `Conv2d` and `Dense` take dense arrays of any library with DLPack, of any sizes.
 
 Functions take one of the floats: float32, float64, which is computed in float64, or float16 or bfloat16, which are
 computed in float32; results are of the type of the arguments, which is the same for all of a call. Layers take float32.
@@ -26,6 +26,7 @@ from ragged.ops.softmax import softmax
 from ragged.ops.stack import TransformerEncoder
 from ragged.ops.triangles import tradd, triangle, trmul
 from ragged.ops.trmm import trmm
+from ragged.ops.tuned import tune
 
 __all__ = [
     "Conv2d",
@@ -57,5 +58,6 @@ __all__ = [
     "triangle",
     "trmm",
     "trmul",
+    "tune",
     "vgemm",
 ]

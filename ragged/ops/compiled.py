@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from functools import cache
 from threading import Lock
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import ragged
 from ragged.api.compile_options import Precision
@@ -28,6 +30,7 @@ class CompileArgs(TypedDict, total=False):
     threads: int | None
     precision: Precision
     options: ScheduleOptions
+    schedule: Literal["default"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Options:
     threads: int | None = None
     precision: Precision = "float32"
     options: ScheduleOptions = DEFAULT
+    schedule: Literal["default"] | None = "default"
 
     @classmethod
     def of(cls, given: CompileArgs) -> Options:
@@ -69,9 +73,9 @@ class Options:
         return panel_vectors(self.machine, self.options.tile) * self.lanes(dtype)
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Hashable, ...]:
         """What tells two of them apart."""
-        return str(self.target), self.threads, self.precision, self.options
+        return str(self.target), self.threads, self.precision, self.options, self.schedule
 
 
 @cache
@@ -89,8 +93,9 @@ class _Kept:
     function: ragged.RaggedFunction | None = None
 
 
-_kept: dict[Hashable, _Kept] = {}
+_kept: dict[tuple[Hashable, tuple[Hashable, ...]], _Kept] = {}
 _lock = Lock()
+_used: ContextVar[list[ragged.RaggedFunction] | None] = ContextVar("_used", default=None)
 
 
 def compiled(
@@ -114,6 +119,33 @@ def compiled(
                 threads=options.threads,
                 precision=options.precision,
                 options=options.options,
+                schedule=options.schedule,
             )
-            return kept.function
-    return kept.function.with_params(params) if params else kept.function
+        elif params:
+            return _noted(kept.function.with_params(params))
+    return _noted(kept.function)
+
+
+@contextmanager
+def used_functions() -> Iterator[list[ragged.RaggedFunction]]:
+    """Give a list of the functions that operators ask for in this thread until the `with` ends."""
+    found: list[ragged.RaggedFunction] = []
+    token = _used.set(found)
+    try:
+        yield found
+    finally:
+        _used.reset(token)
+
+
+def forget(options: ScheduleOptions) -> None:
+    """Keep functions with these options no longer; the code stays in the user's cache."""
+    with _lock:
+        for key in [each for each in _kept if options in each[1]]:
+            del _kept[key]
+
+
+def _noted(function: ragged.RaggedFunction) -> ragged.RaggedFunction:
+    used = _used.get()
+    if used is not None:
+        used.append(function)
+    return function

@@ -54,7 +54,7 @@ def conv2d(
         groups: filters of one group read the channels of that group.
         layout: the order of dimensions of `x` and of the result.
         out: an array of the result's shape and type that it is written into, and which is returned.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Returns:
         (batch, filters, height', width'), or (batch, height', width', filters), in memory of the caller's and of the

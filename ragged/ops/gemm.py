@@ -28,7 +28,7 @@ def vgemm(a: Matrices, b: Matrices, **compile_args: Unpack[CompileArgs]) -> Ragg
         a: a ragged array (batch, m_i, k_i), or a list of matrices, which are copied; of one of the floats
             (`ragged.ops`), which the result is of too.
         b: (batch, k_i, n_i), the same, of the same type.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Raises:
         DataError: something is no matrix, or sizes or types differ that must agree.

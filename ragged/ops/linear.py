@@ -35,7 +35,7 @@ def linear(
         weight: (outer, inner), of the same type, as torch.nn.Linear has it.
         bias: (outer,), of the same type, or None.
         activation: "relu", "gelu" (by the error function) or None.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Returns:
         (B, n, outer), of the type of `x`.

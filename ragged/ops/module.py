@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import ragged
 from ragged.api.schedule import RaggedSchedule
+from ragged.auto.options import ScheduleOptions
 from ragged.errors import Location, ModelError
 from ragged.ops.compiled import Options, compiled
 from ragged.ops.state import Array, Shapes, read_state
@@ -51,6 +53,18 @@ class Module(ABC):
     def state_dict(self) -> dict[str, Array]:
         """Return copies of the parameters, by the names that they came by."""
         return {name: array.copy() for name, array in self._state().state.items()}
+
+    def with_options(self, options: ScheduleOptions) -> Self:
+        """Return this layer compiled with other options of the default schedule, with the parameters it has now.
+
+        Example::
+
+            layer = layer.with_options(ragged.ops.tune(layer, x).best)
+        """
+        other = copy(self)
+        other._options = replace(self._options, options=options)
+        other._loaded = None if self._loaded is None else Loaded(self._loaded.state)
+        return other
 
     def _state(self) -> Loaded:
         loaded = self._loaded

@@ -31,7 +31,7 @@ def layer_norm(
         weight: (features,), of the same type, or None.
         bias: (features,), of the same type, or None.
         eps: what is added to the variance.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Returns:
         (B, n, features) of the type of `x`, in memory of the caller's.

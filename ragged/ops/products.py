@@ -32,7 +32,7 @@ def matmul(
         transpose_a: whether `a` is given transposed.
         transpose_b: whether `b` is given transposed.
         out: an array (M, N) of their type that the product is written into, and which is returned.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Raises:
         DataError: shapes or dtypes do not fit together.

@@ -87,7 +87,7 @@ def scaled_dot_product_attention(
         alibi: slopes (heads,): `alibi[h] * abs(t - u)` is subtracted (Press et al., ICLR 2022).
         rope: the tables (cos, sin), each (places, width / 2), of rotary embeddings (Su et al., 2021): features d and
             d + width / 2 of a query or key at place t are rotated by the angle of [t, d].
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Returns:
         As `query`, in memory of the caller's; zeros where a place sees no keys.

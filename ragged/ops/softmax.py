@@ -22,7 +22,7 @@ def softmax(x: object, axis: int = -1, **compile_args: Unpack[CompileArgs]) -> R
         x: a ragged array of any dimensions, of one of the floats (`ragged.ops`), which the result is of too.
         axis: the dimension that sums to 1, variable or not, but the batch and those that lengths depend on: for
             attention scores (B, n, m) the last one, for (B, n, F) the features, or with axis=1 each sequence.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Raises:
         DataError: there is no such dimension, or `x` holds something else.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from copy import copy
+from typing import Any, Self, Unpack
 
 from ragged import RaggedArray
 from ragged.api.function_chain import FunctionChain
+from ragged.auto.options import ScheduleOptions
 from ragged.compiled.artifact import Target
 from ragged.data.read import read_array
 from ragged.ops.activations import Activation
@@ -119,6 +121,13 @@ class TransformerEncoder:
             found |= {f"layers.{place}.{name}": array for name, array in layer.state_dict().items()}
         norm = {} if self.norm is None else self.norm.state_dict()
         return found | {f"norm.{name}": array for name, array in norm.items()}
+
+    def with_options(self, options: ScheduleOptions) -> Self:
+        """Return this encoder compiled with other options, as `TransformerEncoderLayer.with_options` does."""
+        other = copy(self)
+        other.layers = tuple(layer.with_options(options) for layer in self.layers)
+        other.norm = None if self.norm is None else self.norm.with_options(options)
+        return other
 
     @property
     def function(self) -> FunctionChain:

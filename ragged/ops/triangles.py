@@ -36,7 +36,7 @@ def tradd(a: Any, b: Any, **compile_args: Unpack[CompileArgs]) -> RaggedArray:
         a: a triangle, a ragged array of extents (n, i + 1) as `triangle` makes it; or a dense matrix (n, n), of which
             nothing above the diagonal is read; of one of the floats (`ragged.ops`).
         b: the same, of the same type.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Returns:
         A triangle of the type of `a`, in memory of the caller's.

@@ -41,7 +41,7 @@ def trmm(lower: object, b: object, **compile_args: Unpack[CompileArgs]) -> npt.N
         lower: (n, n), of which what is above the diagonal is not read; or a ragged array with the i + 1 elements up to
             the diagonal in row i; of one of the floats (`ragged.ops`), which the result is of too.
         b: (n, m), of the same type.
-        compile_args: `target`, `threads`, `precision` and `options`, as `ragged.compile` takes them.
+        compile_args: `target`, `threads`, `precision`, `options` and `schedule`, as `ragged.compile` takes them.
 
     Raises:
         DataError: something is no matrix, or sizes or types differ that must agree.

@@ -31,6 +31,7 @@ from ragged.tc.lower import stored
 from ragged.tc.sizes import sizes_of
 from ragged.tc.text import expression_text
 from ragged.tc.tree import NumberLiteral, TcExpression
+from ragged.tuning.calls import shapes_text
 
 _MOST_SIZES = 1024
 """Number of combinations of sizes that are remembered as checked."""
@@ -154,10 +155,7 @@ class TcCallable:
                 return done
         given = named(self._function, args, arrays, self._options.parameters)
         if self._function.varies:
-            given, scalars = read_numbers(self._function, given)
-            self._check_fixed(scalars)
-            self._analysed.check_bits(scalars)
-            return self._ready().run_ragged(given, out)
+            return self._ready().run_ragged(self._numbers(given), out)
         inputs, sizes = read_arguments(self._function, given)
         domains = self._domains(sizes)
         outs = out_arrays(self._function, out, domains)
@@ -178,6 +176,25 @@ class TcCallable:
         """The names of the parameters that are not bound, in order."""
         bound = self._options.parameters
         return tuple(each.name for each in self._function.definition.parameters if each.name not in bound)
+
+    def _passed(self, given: Mapping[str, object], out: object) -> tuple[dict[str, object], str]:
+        """Return the compiled function's arguments for those of a call by name, and a text of their sizes."""
+        if self._function.varies:
+            ready = self._ready()
+            call = ready.passed_ragged(self._numbers(given), out)
+            lengths = {own: np.asarray(call[own]).tolist() for own in ready.taken_lengths.values()}
+            return call, shapes_text([{**call, **lengths}])
+        inputs, sizes = read_arguments(self._function, given)
+        outs = out_arrays(self._function, out, self._domains(sizes))
+        inputs |= {name: outs[name][1] for name in self._function.initial}
+        return self._ready().passed(inputs, sizes), ", ".join(map(str, sizes.values()))
+
+    def _numbers(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Return arguments by name with scalars as the kernel reads them, which are checked."""
+        found, scalars = read_numbers(self._function, given)
+        self._check_fixed(scalars)
+        self._analysed.check_bits(scalars)
+        return found
 
     def _by_place(self, args: tuple[object, ...], arrays: Mapping[str, object]) -> tuple[object, ...] | None:
         """Return the arguments of a call in the order of the parameters; None if they are not these."""

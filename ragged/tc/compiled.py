@@ -87,26 +87,14 @@ class CompiledTc:
     lengths: Mapping[str, LengthParameter]
 
     def run_ragged(self, given: Mapping[str, object], out: object) -> Any:
-        """Return the output, or several by name, for arguments by the names of parameters, one of which varies.
-
-        Scalars are numbers already; the compiled function checks the rest.
-        """
+        """Return the output, or several by name, for arguments as `passed_ragged` takes them."""
         function = self.merged.analysed.function
-        arrays = {own: given[name] for name, own in self.inputs if name in given}
-        taken = self.function.signature.lengths
-        arrays |= {own: given[name] for name, own in self.lowered.lengths.items() if own in taken}
-        for own, var in self.named_sizes:
-            arrays[own] = given[var.name] if var.name in given else self._extent(var, given)
-        places = by_output(function, out)
-        require_started(function, places)
-        for name in function.initial:
-            arrays[self.lowered.inputs[name]] = view_of(function, name, places[name])
+        arrays = self.passed_ragged(given, out)
         in_place = out is not None and not function.initial and "out" not in arrays
         if in_place:
             names = self.lowered.names
-            results = self.function(
-                **arrays, out={names.get(name, name): each for name, each in places.items()}
-            )
+            places = {names.get(name, name): each for name, each in by_output(function, out).items()}
+            results = self.function(**arrays, out=places)
         else:
             results = self.function(**arrays)
         if not isinstance(results, dict):
@@ -115,6 +103,28 @@ class CompiledTc:
         if out is not None and not in_place:
             found |= self._written(function, out, found)
         return found if len(found) > 1 else next(iter(found.values()))
+
+    def passed_ragged(self, given: Mapping[str, object], out: object) -> dict[str, object]:
+        """Return the compiled function's arguments for those of a call by parameter, one of which varies.
+
+        Scalars are numbers already; the compiled function checks the rest.
+        """
+        function = self.merged.analysed.function
+        arrays = {own: given[name] for name, own in self.inputs if name in given}
+        arrays |= {own: given[name] for name, own in self.taken_lengths.items()}
+        for own, var in self.named_sizes:
+            arrays[own] = given[var.name] if var.name in given else self._extent(var, given)
+        places = by_output(function, out)
+        require_started(function, places)
+        for name in function.initial:
+            arrays[self.lowered.inputs[name]] = view_of(function, name, places[name])
+        return arrays
+
+    @property
+    def taken_lengths(self) -> dict[str, str]:
+        """The names of the compiled function's lengths that calls give, by parameter."""
+        taken = self.function.signature.lengths
+        return {name: own for name, own in self.lowered.lengths.items() if own in taken}
 
     def _written(self, function: CheckedFunction, out: object, results: Mapping[str, Any]) -> dict[str, Any]:
         """Write results into the arrays of `out=`, and return these."""

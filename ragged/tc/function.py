@@ -14,8 +14,6 @@ from ragged.tc.analyse import analyse
 from ragged.tc.arguments import (
     fix_sizes,
     named,
-    out_arrays,
-    read_arguments,
     read_parameter,
     read_size,
     require_dense,
@@ -128,19 +126,15 @@ class TcFunction(TcCallable):
                 schedule.
         """
         more = tuning_options(self._function, self._options.compile)
-        inputs, sizes = read_arguments(
-            self._function, named(self._function, args, arrays, self._options.parameters)
-        )
-        outs = out_arrays(self._function, out, self._domains(sizes))
-        inputs |= {name: outs[name][1] for name in self._function.initial}
         options = self._options
+        call, sizes = self._passed(named(self._function, args, arrays, options.parameters), out)
         lowered = lower_analysed(self._analysed, options.sizes, options.parameters, options.split)
         threads = options.compile.get("threads")
         workers = check_workers(threads)
         found = tune(
             lowered.schedule(more.get("precision", "float32")),
             lowered.own(options.parameters),
-            calls=[self._ready().passed(inputs, sizes)],
+            calls=[call],
             seconds=seconds,
             strategy=strategy,
             space=space,

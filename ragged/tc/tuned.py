@@ -9,9 +9,7 @@ from typing import Any
 
 from ragged.compiled.kernel_cache import cache_folder
 from ragged.errors import UserError
-from ragged.ir.expr import Var
 from ragged.tc.checked import CheckedFunction
-from ragged.tc.errors import refuse
 from ragged.tc.text import erased_text
 from ragged.tuning.records import Record, RecordKey, append_record, key_of_text, merge_records, read_records
 
@@ -27,7 +25,7 @@ def record_key(
     fixed: Mapping[str, int],
     bound: Iterable[str],
     split: Mapping[str, int],
-    sizes: Mapping[Var, int],
+    sizes: str,
     threads: int,
     options: Mapping[str, object],
 ) -> RecordKey:
@@ -35,7 +33,7 @@ def record_key(
 
     `fixed` sizes are part of the function, and so is which arguments are `bound`; without fixed ones it is "symbolic".
     `split` are the iterations of partial results by tensor.
-    `sizes` are those of the calls that are timed, `options` those of `ragged.compile` that it is compiled with.
+    `sizes` is a text of those of the calls that are timed, `options` those of `ragged.compile` it is compiled with.
     """
     parameters, values = function.definition.parameters, dict(enumerate(function.values))
     body = [each.source for each in function.statements]
@@ -50,21 +48,15 @@ def record_key(
         f"bound: {sorted(places[name] for name in bound)}",
         *(f"{name}: {value!r}" for name, value in sorted(options.items())),
     ]
-    return key_of_text("\n".join(parts), threads, ", ".join(map(str, sizes.values())))
+    return key_of_text("\n".join(parts), threads, sizes)
 
 
 def tuning_options(function: CheckedFunction, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a compilation that a search for further ones begins with, those of `ragged.tune`.
 
     Raises:
-        TcError: extents vary with an index ("check").
         UserError: the function is compiled for another target, or without the default schedule.
     """
-    if function.varies:
-        raise refuse(
-            f"tune of '{function.name}' is not defined: its extents vary with an index",
-            function.definition.at,
-        )
     if options.get("target", "cpu") != "cpu" or options.get("schedule", "default") is None:
         raise UserError(
             f"tune: {function.name} is compiled for another target, or without the default schedule",

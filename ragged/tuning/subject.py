@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -28,7 +29,27 @@ _CALLS = 3
 """Timed calls of a round, after one to warm up; the median counts."""
 
 
-class RaggedSubject(Subject[ScheduleOptions]):
+class SameBits(Subject[ScheduleOptions]):
+    """What is compiled with options of the default schedule, none of which may change a bit of a result."""
+
+    @property
+    def default(self) -> ScheduleOptions:
+        """See `Subject`."""
+        return DEFAULT
+
+    def disagreement(self, options: ScheduleOptions, answers: Any, expected: Any) -> str | None:
+        """See `Subject`."""
+        if answers != expected:
+            raise InternalError(f"tune: {options!r} changes the bits of {self.name}", because="no option may")
+        return None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What errors call it."""
+
+
+class RaggedSubject(SameBits):
     """A program with its parameters and the calls that are timed; `ahead` compiles points in parallel."""
 
     def __init__(
@@ -47,9 +68,9 @@ class RaggedSubject(Subject[ScheduleOptions]):
         self._calls: Sequence[Mapping[str, object]] = ()
 
     @property
-    def default(self) -> ScheduleOptions:
-        """See `Subject`."""
-        return DEFAULT
+    def name(self) -> str:
+        """See `SameBits`."""
+        return self._schedule.name
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -72,33 +93,24 @@ class RaggedSubject(Subject[ScheduleOptions]):
         parts = CompiledParts(kernel, self._schedule.signature, self._threads, self._workers)
         function = RaggedFunction(parts, self._params)
         answers = [bits_of(function(**call)) for call in self._calls]
-        return TunedKernel(
-            options, function.show("loops"), answers, lambda: [_time(function, c) for c in self._calls]
-        )
-
-    def disagreement(self, options: ScheduleOptions, answers: Any, expected: Any) -> str | None:
-        """See `Subject`: no option may change a bit."""
-        if answers != expected:
-            raise InternalError(
-                f"tune: {options!r} changes the bits of {self._schedule.name}", because="no option may"
-            )
-        return None
+        calls = [partial(function, **call) for call in self._calls]
+        return TunedKernel(options, function.show("loops"), answers, lambda: list(map(median_ns, calls)))
 
     def _recipe(self, options: ScheduleOptions) -> tuple[Recipe, CompileOptions]:
         chosen = replace(self._options, schedule=options)
         return recipe_of(self._schedule, chosen, "cpu", self._workers), chosen
 
 
-def _time(function: RaggedFunction, call: Mapping[str, object]) -> float:
+def median_ns(call: Callable[[], object]) -> float:
     """Return the median nanoseconds of calls. As in `timeit`, no garbage is collected meanwhile."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        function(**call)
+        call()
         times = []
         for _ in range(_CALLS):
             begin = perf_counter_ns()
-            kept = function(**call)
+            kept = call()
             times.append(perf_counter_ns() - begin)
             del kept
         return median(times)

@@ -175,11 +175,46 @@ def test_what_is_no_out():
         two()(X=memory, Z=numbers(3), out={"shifted": memory})
     with pytest.raises(DataError, match="out 'shifted' shares memory with out 'total'"):
         two()(X=numbers(3, 5), Z=numbers(3), out={"total": memory.reshape(-1)[:3], "shifted": memory})
+
+
+def ragged_rows():
     n = ragged.length_fn("n", over=r)
     a = ragged.input_tensor("A", [(r, ragged.size("B")), (k, n(r))])
-    ragged_result = ragged.compile(ragged.compute("Y", a.dims, lambda i, j: a[i, j] + 1.0))
-    with pytest.raises(DataError, match="out 'Y' is a ragged array"):
-        ragged_result(A=ragged.array([[1.0]]), out=numbers(1))
+    return a, ragged.Schedule(ragged.compute("Y", a.dims, lambda i, j: a[i, j] + 1.0))
+
+
+@pytest.mark.parametrize("bulk", [1, 8])
+def test_ragged_results_are_written_where_the_caller_says(bulk):
+    a, s = ragged_rows()
+    if bulk > 1:
+        (y,) = (each for each in s.tensors if each is not a)
+        s.fuse_dimensions(*y.dims, pad=bulk)
+        s.fuse_loops(y.loops[0], y.loops[1], pad=bulk)
+    f, x = ragged.compile(s), ragged.array([numbers(3), numbers(1), numbers(0), numbers(1)])
+    want = f(A=x)
+    out = ragged.RaggedArray.full(want.extents, np.nan)
+    assert f(A=x, out=out) is out and out.equal(want) and out.equal(x + 1.0)
+    memory = np.full(want.size + 16, np.nan, np.float32)
+    part = ragged.RaggedArray(memory[3 : 3 + want.size], want.extents)
+    assert f(A=x, out={"Y": part}) is part
+    assert part.equal(want) and np.isnan(memory[:3]).all() and np.isnan(memory[3 + want.size :]).all()
+
+
+def test_what_is_no_ragged_out():
+    x = ragged.array([numbers(3), numbers(1)])
+    f = ragged.compile(ragged_rows()[1])
+    other = "out 'Y' is no array of the extents and the padding of the result"
+    for out, message in (
+        (numbers(4), "out 'Y' is of type ndarray, and a RaggedArray is needed"),
+        (ragged.array([numbers(1), numbers(3)]), other),
+        (ragged.RaggedArray.zeros(x.extents, padding=(1, 4)), other),
+        (ragged.RaggedArray.zeros(x.extents, np.float64), "out 'Y' holds float64, not float32"),
+        (x, "out 'Y' shares memory with the input 'A'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            f(A=x, out=out)
+    with pytest.raises(DataError, match="out 'Y' is of type RaggedArray, and an array is needed"):
+        dense()(X=numbers(8, 24), out=x)
 
 
 def test_results_too_large_and_negative():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import ragged
 from ragged import ops
 from ragged.errors import DataError, ModelError, UserError
 from ragged.ops import compiled as kept
+from ragged.ops.tuned import _OperatorSubject
+from ragged.tuning import read_records
 from tests.ragged.ops.batches import matrices, normal, rows, weights
 
 
@@ -20,9 +23,9 @@ def compilations(monkeypatch):
     found = []
     own = ragged.compile
 
-    def counted(schedule, *args, **options):
-        found.append(schedule.name)
-        return own(schedule, *args, **options)
+    def counted(program, *args, **options):
+        found.append(program.name)
+        return own(program, *args, **options)
 
     monkeypatch.setattr(ragged, "compile", counted)
     monkeypatch.setattr(kept, "_kept", {})
@@ -180,3 +183,68 @@ def test_which_layers_are_refused(message):
 def test_a_chain_of_no_functions():
     with pytest.raises(UserError, match="FunctionChain: there is no function"):
         ragged.FunctionChain(())
+
+
+SPACE = {"tile": [(2, 1), (99, 99)], "reduction_unroll": [2]}
+
+
+@pytest.fixture
+def pretended(monkeypatch, tmp_path):
+    """Tiles of two rows take half the time."""
+    compile_point = _OperatorSubject.compile
+
+    def pretend(subject, options):
+        kernel = compile_point(subject, options)
+        time = 500.0 if options.tile == (2, 1) else 1000.0
+        return replace(kernel, time=lambda: [time])
+
+    monkeypatch.setattr(_OperatorSubject, "compile", pretend)
+    monkeypatch.setenv("RAGGED_CACHE_DIR", str(tmp_path))
+    return tmp_path / "records.jsonl"
+
+
+def test_layers_are_tuned_and_records_are_of_arguments_lengths(pretended, compilations):
+    layer, x = ops.Linear(5, 70, activation="relu", threads=1), rows([3, 2], 5)
+    layer.load_state_dict(weights(layer.shapes))
+    found = ops.tune(layer, x, seconds=60, strategy="grid", space=SPACE, records=pretended)
+    assert found.best.tile == (2, 1) and {each.options.tile for each in found.timed} > {(2, 1)}
+    assert any("tile" in each.because or "99" in str(each) for each in found.refused)
+    records = len(read_records(pretended))
+    ops.tune(layer, rows([3, 2], 5), seconds=0, strategy="grid", space=SPACE, records=pretended)
+    points = {each.key for each in read_records(pretended)}
+    assert records and len(points) == 1
+    ops.tune(layer, rows([2, 3], 5), seconds=0.01, strategy="grid", space=SPACE, records=pretended)
+    assert len({each.key for each in read_records(pretended)}) == 2
+    assert len(kept._kept) == 1  # that of the default
+    assert layer.with_options(found.best)(x).equal(layer(x))
+    assert ragged.ScheduleOptions(tile=(2, 1)) in {each[1][3] for each in kept._kept}
+
+
+def test_functions_and_stacks_are_tuned_as_they_are_called(pretended, compilations):
+    search = {"seconds": 60, "strategy": "grid", "space": {"tile": [(2, 1)]}}
+    x = rows([3, 2], 8)
+    assert ops.tune(ops.linear, x, normal(0, 70, 8), threads=1, **search).best.tile == (2, 1)
+    stack = ops.TransformerEncoder(8, 1, 9, 1, threads=1)
+    stack.load_state_dict(weights(stack.shapes))
+    found = ops.tune(stack, x, **search)
+    assert found.best.tile == (2, 1) and stack.with_options(found.best)(x).equal(stack(x))
+
+
+def test_what_cannot_be_tuned(pretended):
+    with pytest.raises(UserError, match="what is called is no operator"):
+        ops.tune(lambda x, options: x, X, seconds=0)
+    with pytest.raises(UserError, match="options without the default schedule"):
+        ops.tune(ops.softmax, X, schedule=None, space=SPACE)
+    with pytest.raises(ModelError, match="Linear has no parameters yet"):
+        ops.tune(ops.Linear(8, 1), X, seconds=0)
+
+
+def test_operators_without_the_default_schedule():
+    x, layer = rows([3, 0, 17], 32), ops.Linear(32, 48, schedule=None)
+    plain = ops.Linear(32, 48)
+    for each in (layer, plain):
+        each.load_state_dict(weights(each.shapes))
+    assert layer(x).allclose(plain(x), atol=1e-5) and "vector" not in layer.function.show("loops")
+    assert "vector" in plain.function.show("loops")
+    with pytest.raises(UserError, match="schedule='none' is neither 'default' nor None"):
+        ops.softmax(x, schedule="none")

@@ -167,6 +167,9 @@ def test_arrays_of_other_libraries_and_out():
     out = np.empty((4, 3), np.float32)
     assert LIB.mean(n=np.array(SOME), x=x, out=out) is out
     np.testing.assert_array_equal(out, expected)
+    dots = LIB.dots(SOME, x)
+    place = ragged.RaggedArray.full(dots.extents, np.nan, np.float32)
+    assert LIB.dots(SOME, x, out=place) is place and place.equal(dots)
     with pytest.raises(DataError, match="'x' extends 3 in dimension 'x_2', not 4"):
         LIB.mean.compile(sizes={"C": 4})(SOME, x)
 
@@ -189,10 +192,6 @@ def test_texts_print_and_are_named_by_their_sizes():
         (lambda: LIB.steps([0], [np.zeros(0, np.float64)]), "'x' holds float64, not float32"),
         (lambda: LIB.dots.infer(), "infer of 'dots' is not defined: extents of its arrays vary"),
         (lambda: LIB.dots.torch(), "torch of 'dots' is not defined: extents of its arrays vary"),
-        (
-            lambda: LIB.dots.tune(SOME, rows(SOME, 4)),
-            "tune of 'dots' is not defined: its extents vary with an index",
-        ),
         (lambda: LIB.dots.compile(parameters={"n": SOME}), "dots has no tensor 'n' to bind"),
     ],
 )

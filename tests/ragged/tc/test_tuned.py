@@ -5,7 +5,6 @@ import pytest
 
 from ragged import tc
 from ragged.errors import UserError
-from ragged.ir.expr import Var
 from ragged.tc.tuned import record_key
 from ragged.tuning import contest, read_records
 from ragged.tuning.subject import RaggedSubject
@@ -37,8 +36,7 @@ def pretended(monkeypatch):
 
 def key(text, fixed=None, bound=(), sizes=(1, 2, 3), threads=2, split=None):
     (function,) = tc.define(text)._functions.values()
-    numbers = {Var(f"s{place}"): size for place, size in enumerate(sizes)}
-    return record_key(function._function, fixed or {}, bound, split or {}, numbers, threads, {})
+    return record_key(function._function, fixed or {}, bound, split or {}, str(sizes), threads, {})
 
 
 def test_texts_that_differ_in_names_have_one_key():
@@ -59,7 +57,7 @@ def test_a_called_function_is_part_of_the_key():
     def calling(factor):
         inner = f"def inner(float(N) x) -> (y) {{ y(i) = {factor} * x(i) }}"
         lib = tc.define(f"{inner} def f(float(N) x) -> (z) {{ y = inner(x) z(i) = y(i) + x(i) }}")
-        return record_key(lib.f._function, {}, (), {}, {}, 1, {})
+        return record_key(lib.f._function, {}, (), {}, "", 1, {})
 
     assert calling(2) == calling(2) != calling(3)
 
@@ -102,8 +100,8 @@ def test_a_function_is_tuned_with_its_other_options(pretended):
     assert best.tile == (2, 1) and f._options.compile == {"precision": "bf16", "options": best}
     plain = tc.define(TMM).tmm.compile(parameters={"B": B})
     assert not np.array_equal(f(A), plain(A))
-    function, sizes = f._function, {Var("M"): 9}
-    keys = {record_key(function, {}, ("B",), {}, sizes, 2, more) for more in ({}, {"precision": "bf16"})}
+    options = ({}, {"precision": "bf16"})
+    keys = {record_key(f._function, {}, ("B",), {}, "9", 2, more) for more in options}
     assert len(keys) == 2
 
 
@@ -115,3 +113,19 @@ def test_what_has_no_options_for_this_machine_is_not_tuned(options):
     ):
         f.tune(A, B, seconds=1)
     assert f._options.compile == options
+
+
+def test_ragged_functions_are_tuned_for_the_lengths_of_a_call(pretended, tmp_path):
+    text = "def total(int32(B) n, float(B,T,C) x) -> (y) { y(k,c) +=! x(k,i,c) where i in 0:n(k) }"
+    f, x = tc.define(text).total, RNG.standard_normal((2, 4, 3), np.float32)
+    lengths = np.array([3, 1], np.int32)
+    expected = f(lengths, x)
+    np.testing.assert_allclose(expected, [x[0, :3].sum(0), x[1, :1].sum(0)], rtol=1e-6)
+    space = {"row_vectors": [4]}
+    for given, points in ((lengths, 2), ([3, 1], 2), ([1, 3], 4)):  # equal lengths have equal records
+        assert f.tune(given, x, seconds=0, space=space, strategy="grid").best
+        f.tune(given, x, seconds=60, space=space, strategy="grid")
+        assert len(read_records(tmp_path / "cache" / "tuned.jsonl")) == points
+    np.testing.assert_array_equal(f(lengths, x), expected)
+    with pytest.raises(tc.TcError, match="total is not given 'x'"):
+        f.tune(lengths, seconds=0)
