@@ -31,10 +31,10 @@ class DenseProduct:
 
     Stores may follow the sum in the innermost loop, as those of `act(sum + bias)`: the last of them is the result.
     `columns` is the loop over the last dimension of the result in memory, if that will do, else over another one;
-    `operand` is indexed by it in `dimension`; `others` are the other operands, which do not depend on it. A parameter,
-    or an input that nothing else reads, `is_packed` so that columns are contiguous. What else is read, also under a
-    condition, or from another place on than the first one, has to be copied. `rows` are the loops that `operand` does
-    not depend on, `batch` the others; all stand directly inside each other, and are listed outermost first. Loops
+    `operand` is indexed by it in `dimension`; `others` are the other operands, which do not depend on it. It `is_plain`
+    if it is read from the first place on and under no condition. A parameter, or an input that nothing else reads, then
+    `is_packed` so that columns are contiguous. What else is read has to be copied. `rows` are the loops that `operand`
+    does not depend on, `batch` the others; all stand directly inside each other, and are listed outermost first. Loops
     `around` them have more than one statement inside.
     """
 
@@ -46,6 +46,7 @@ class DenseProduct:
     operand: Load
     others: tuple[Expr, ...]
     dimension: int
+    is_plain: bool
     is_packed: bool
     around: tuple[For, ...]
     has_functions: bool
@@ -146,9 +147,9 @@ def _product(found: ReductionNest, readers: Mapping[Buffer, int]) -> DenseProduc
             )
             if load is None or dimension is None or any(mentions(each, (columns.var,)) for each in others):
                 continue
+            is_plain = load is operand and load.indices[dimension] == Ref(columns.var)
             is_packed = (
-                load is operand
-                and load.indices[dimension] == Ref(columns.var)
+                is_plain
                 and (load.buffer.role is Role.PARAMETER or readers[load.buffer] == 1)
                 and load.buffer.role in _PACKED
             )
@@ -166,6 +167,7 @@ def _product(found: ReductionNest, readers: Mapping[Buffer, int]) -> DenseProduc
                 load,
                 others,
                 dimension,
+                is_plain,
                 is_packed,
                 found.around,
                 _has_functions(found.update.value, columns.var),

@@ -9,6 +9,7 @@ from ragged.api.tensors import Axis, Kind, RaggedTensor, Reduction
 from ragged.arith.affine import growth
 from ragged.arith.fold import ONE
 from ragged.ir import expr as ir
+from ragged.ir.ops import BinaryOp, Combiner
 from ragged.ir.walk import mentions, subexpressions
 
 ROWS = 16
@@ -54,6 +55,20 @@ def has_columns(result: RaggedTensor) -> bool:
     extent = result.dims[-1].extent.expr
     few = isinstance(extent, ir.Const) and int(extent.value) < COLUMNS[-1]
     return not few and is_by_columns(result)
+
+
+def is_product(result: RaggedTensor) -> bool:
+    """Return whether a tensor is a sum of products of rows that are read in order and numbers for each of them."""
+    body = result.body
+    if not (isinstance(body, Reduction) and body.combiner is Combiner.SUM and result.indices):
+        return False
+    last = result.indices[-1]
+    match body.body.expr:
+        case ir.Binary(op=BinaryOp.MUL, lhs=ir.Load() as lhs, rhs=ir.Load() as rhs):
+            rows = [each for each in (lhs, rhs) if mentions(each, (last,))]
+            return len(rows) == 1 and rows[0].indices[-1] == ir.Ref(last) and len(body.axes) == 1
+        case _:
+            return False
 
 
 def is_short(result: RaggedTensor) -> bool:

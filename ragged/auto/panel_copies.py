@@ -8,7 +8,7 @@ from ragged.analysis.dense_products import DenseProduct
 from ragged.ir.expr import Ref, Var
 from ragged.ir.program import StageKind
 from ragged.ir.sites import Site, sites
-from ragged.ir.stmt import Store
+from ragged.ir.stmt import Label, Store
 from ragged.ir.walk import mentions
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.loops.reorder import reorder
@@ -17,11 +17,18 @@ from ragged.transform.storage.pack import pack
 from ragged.transform.storage.set_order import set_order
 
 
-def pack_panels(schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: int) -> tuple[Var, ...]:
-    """Pack the operand with the columns by panels; return the loops that fill an input's table, outermost first."""
+def pack_panels(
+    schedule: LoopSchedule, product: DenseProduct, lanes: int, vectors: int, only: Label | None = None
+) -> tuple[Var, ...]:
+    """Pack the operand with the columns by panels; return the loops that fill an input's table, outermost first.
+
+    With `only` that statement alone reads the table.
+    """
     buffer = product.operand.buffer
     name = schedule.program.free_name(f"{buffer.name}_packed")
-    schedule.apply(pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order)
+    schedule.apply(
+        pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order, only=product.update
+    )
     filled = _filling(schedule, name)
     if filled.stage.kind is StageKind.BIND:
         return ()

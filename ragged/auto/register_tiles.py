@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from ragged.analysis.loop_bodies import lets_of, loop_of, name_of, parts_of
@@ -117,15 +117,31 @@ def _one_loop(
     return fused
 
 
-def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
-    """Sum up all elements of a tile in registers, one step of the reduction at a time; store those that there are."""
+@dataclass(frozen=True, slots=True)
+class HeldTile:
+    """A tile that is summed in a local buffer: the loops that sum it, from `init` over `axes`, and that store it."""
+
+    computed: list[Var]
+    stored: list[Var]
+    init: Label
+    axes: list[Var]
+
+
+def hold_in_local(schedule: LoopSchedule, tile: Sequence[Var]) -> HeldTile:
+    """Sum up all elements of a tile in a local buffer, and store it then."""
     init, axes, update = _sum_in(loop_of(schedule.program, tile[-1]))
-    lanes = at_most(loop_of(schedule.program, tile[-1]).extent, {})
-    assert lanes is not None, "a loop over lanes is short"
     schedule.apply(cache_write, update, tile[-1])
     for var in reversed(tile):
         schedule.apply(expand_storage, _allocated_in(schedule, var), var)
-    computed, stored = fission_nest(schedule, tile, axes[0])
+    return HeldTile(*fission_nest(schedule, tile, axes[0]), init, axes)
+
+
+def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
+    """Sum up all elements of a tile in registers, one step of the reduction at a time; store those that there are."""
+    lanes = at_most(loop_of(schedule.program, tile[-1]).extent, {})
+    assert lanes is not None, "a loop over lanes is short"
+    held = hold_in_local(schedule, tile)
+    computed, stored = held.computed, held.stored
     for place, (whole, part) in enumerate(zip(computed[:-1], stored[:-1], strict=True)):
         extent = loop_of(schedule.program, part).extent
         if not isinstance(extent, Const):
@@ -134,8 +150,8 @@ def hold_in_registers(schedule: LoopSchedule, tile: Sequence[Var]) -> None:
             schedule.apply(pad_loop, whole, rows)
             stored[place] = schedule.apply(split, part, rows, Tail.GUARD).loops[part][1]
     schedule.apply(pad_loop, computed[-1], lanes)
-    started, summed = fission_nest(schedule, computed, init)
-    schedule.apply(reorder, (*axes, *summed))
+    started, summed = fission_nest(schedule, computed, held.init)
+    schedule.apply(reorder, (*held.axes, *summed))
     for nest in _stores(schedule, stored):
         if not _store_columns(schedule, nest):
             _vectorize(schedule, nest)

@@ -17,9 +17,9 @@ from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_few_columns import may_have_few_columns, tile_few_columns
+from ragged.auto.tile_few_rows import has_few_rows, may_have_few_rows, product_of, split_off_few_rows
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
-from ragged.auto.transpose_operands import transpose_operands
-from ragged.errors import ScheduleError
+from ragged.auto.transpose_operands import MOST_VERSIONS, transpose_operands
 from ragged.ir.expr import Const, Expr, Select, Var
 from ragged.ir.stmt import For, Label
 from ragged.ir.walk import mentions
@@ -93,15 +93,19 @@ def tile_panels(
         for each in products
         if each.update not in vectors
         or not (batches or vectors[each.update] is each.columns)
-        or (each.update in strided and _is_read_often(each, machine))
+        or (each.update in strided and (_is_read_often(each, machine) or _is_read_far(each, machine)))
     ]
     width = panel_vectors(machine, tile) * machine.lanes(4)
+    few = [each for each in products if each.update in labels and may_have_few_rows(each)]
+    split_few = sum(not has_few_rows(each) for each in few) <= MOST_VERSIONS
     for label, updates in transpose_operands(schedule, machine, labels, width, threads).items():
         versions = list[PlannedPanels]()
         for each in updates:
             with schedule.attempt():
                 tail = Tail.PEEL if each is label else Tail.SHORT
-                versions.append(_tile(schedule, machine, each, tile, threads, tail))
+                versions.append(
+                    _tile(schedule, machine, each, tile, threads, tail, split_few=each is label and split_few)
+                )
         if versions:
             planned.append(replace(versions[0], blocks=blocks_of(versions)))
     if planned:
@@ -135,6 +139,13 @@ def _is_read_often(product: DenseProduct, machine: Machine) -> bool:
     return len(_known(rows)) < len(rows) or prod(_known(rows)) * max(held, machine.l2_bytes) >= enough
 
 
+def _is_read_far(product: DenseProduct, machine: Machine) -> bool:
+    """Return whether a product of few rows reads more than the second cache holds, as `tile_few_rows` does in order."""
+    read = _known([loop.extent for loop in (*product.axes, product.columns)])
+    held = product.operand.buffer.dtype.bytes * prod(read)
+    return len(read) == 2 and held > machine.l2_bytes and may_have_few_rows(product) and has_few_rows(product)
+
+
 def _known(extents: Sequence[Expr]) -> list[int]:
     return [int(each.value) for each in extents if isinstance(each, Const)]
 
@@ -146,9 +157,18 @@ def _tile(
     tile: tuple[int, int] | None,
     threads: int,
     tail: Tail = Tail.PEEL,
+    *,
+    split_few: bool = False,
 ) -> PlannedPanels:
-    """Tile the product of an update; return what is planned for it."""
-    product = _product(schedule, update)
+    """Tile the product of an update, with `split_few` for few rows apart; return what is planned for it."""
+    product = product_of(schedule, update)
+    only = None
+    if split_few and may_have_few_rows(product):
+        with schedule.attempt():
+            split_off_few_rows(schedule, machine, product, threads)
+            if has_few_rows(product):
+                return _planned(product, (), (), panel_vectors(machine, tile), tile, per_call=False)
+        only, product = update, replace(product_of(schedule, update), is_packed=product.is_packed)
     if product.has_functions:
         tile = _TILE_OF_FUNCTIONS
     lanes = machine.lanes(product.operand.buffer.dtype.bytes)
@@ -163,7 +183,7 @@ def _tile(
     if product.is_packed:
         vector, lane = schedule.apply(split, columns.var, lanes, Tail.SHORT).loops[columns.var]
         panel, vectors = schedule.apply(split, vector, most, Tail.SHORT).loops[vector]
-        fill = pack_panels(schedule, product, lanes, most)
+        fill = pack_panels(schedule, product, lanes, most, only)
         if fill and in_blocks:
             blocks, tiled_rows = _blocks(schedule, rows[0], machine, tile)
         if has_border and len(middle) == 1 and threads < _ROWS_PER_BORDER:
@@ -213,14 +233,6 @@ def _blocks(
     size = _TILES_PER_BLOCK * rows_of_panel(machine, 1, tile)
     *blocks, tiled = schedule.apply(split, rows, size, Tail.SHORT).loops[rows]
     return blocks, (tiled,)
-
-
-def _product(schedule: LoopSchedule, update: Label) -> DenseProduct:
-    """Return the product of an update."""
-    for each in dense_products(schedule.program):
-        if each.update is update:
-            return each
-    raise ScheduleError("tile_panels: the product is no dense product after others were tiled")
 
 
 def _planned(

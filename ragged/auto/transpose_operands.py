@@ -25,8 +25,8 @@ _ALIASED = 16
 """Of rows that are a multiple of so many cache lines apart, a cache holds lines in one of so many of its sets."""
 _PANELS = 2
 """Panels for which each of several threads has to read what others have copied, from their caches."""
-_MOST_VERSIONS = 2
-"""The most products with code for sizes with and without a copy, which takes twice as long to compile."""
+MOST_VERSIONS = 2
+"""The most products with code for sizes with and without a copy, or for few rows, which takes longer to compile."""
 
 
 def transpose_operands(
@@ -70,7 +70,7 @@ def transpose_operands(
     return {update: (update,) for update in updates} | {
         update: _copied(schedule, *found)
         for update, found in gains.items()
-        if versions <= _MOST_VERSIONS or isinstance(found[-1], Const)
+        if versions <= MOST_VERSIONS or isinstance(found[-1], Const)
     }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragged.api.compile import compiled_parts
-from ragged.api.reduced_elements import COLUMNS
+from ragged.api.reduced_elements import COLUMNS, is_product
 from ragged.api.schedule import LoopLike, RaggedSchedule
 from ragged.api.signature import Sized
 from ragged.api.tensors import RaggedTensor
@@ -221,7 +221,7 @@ class LoweredTc:
         found.apply(hoist_checks)
         found.apply(scatter_sums)
         found.apply(run_once)
-        for tensor in (each for each in lowered.columns if each in needed):
+        for tensor in (each for each in lowered.columns if each in needed and not is_product(each)):
             rest: list[LoopLike] = [tensor.loops[len(tensor.dims) - 1]]
             for block in COLUMNS:
                 if rest:

@@ -15,17 +15,20 @@ from ragged.analysis.buffers import (
     prepended,
     table_shape,
 )
-from ragged.arith.bindings import Bindings, bindings, is_fixed
-from ragged.arith.fold import ZERO, floordiv, modulo, plus, times
-from ragged.arith.index_intervals import divided
+from ragged.analysis.packed_layout import PackedLayout, packed_layout
+from ragged.analysis.site_of import site_of
+from ragged.arith.bindings import Bindings, bindings
+from ragged.arith.fold import ZERO, modulo, plus, times
 from ragged.errors import ScheduleError
 from ragged.ir.build import both, zero
-from ragged.ir.expr import Binary, Buffer, Const, Dim, Expr, Load, Ref, Role, Select, Var
+from ragged.ir.expr import Binary, Buffer, Const, Expr, Load, Ref, Role, Select, Var
 from ragged.ir.ops import BinaryOp
 from ragged.ir.program import Program, StageKind
 from ragged.ir.rewrite import Rewriter, Rewritten
-from ragged.ir.stmt import For, Label, LoopKind, Stmt, Store, block
+from ragged.ir.sites import Site
+from ragged.ir.stmt import For, Label, LoopKind, Reduce, Stmt, Store, block
 from ragged.ir.walk import statements
+from ragged.transform.locate import Replace
 
 
 def pack(
@@ -37,6 +40,7 @@ def pack(
     *,
     first: bool = False,
     multiple: int = 1,
+    only: Label | None = None,
 ) -> Rewritten:
     """Read a parameter or an input from a table `name` that holds its values tiled, in another order of dimensions.
 
@@ -78,7 +82,8 @@ def pack(
     unless `first`: the table is then filled before all else, and read in the bind stage and not in the kernel.
 
     The table of an input is a workspace that the kernel fills before all else; the outermost loop that fills it is
-    parallel. Sizes among the extents of a parameter are known when it is bound, so that its table is filled then.
+    parallel. With `only` that statement alone reads it, and it is filled before the loops around that. Sizes among the
+    extents of a parameter are known when it is bound, so that its table is filled then.
 
     Raises:
         ScheduleError: the buffer is no parameter, table or input, its extents are no numbers (of an input: no sizes),
@@ -99,10 +104,10 @@ def pack(
     )
     check_free(program, name, "pack")
     _check_read(program, parameter, first, given)
-    layout = _layout(parameter, shape, tiles, order, multiple)
+    layout = packed_layout(parameter, shape, tiles, order, multiple)
     role = Role.WORKSPACE if given else Role.BOUND
     table = Buffer(name, parameter.dtype, layout.shape, role, layout.names(parameter))
-    rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program))
+    rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program), only=only)
     readers = _readers(first=first, given=given)
     stages = tuple(
         replace(stage, body=rewriter.stmt(stage.body)) if stage.kind in readers else stage
@@ -112,7 +117,8 @@ def pack(
     filled = _filled(parameter, shape, table, layout)
     if given:
         assert isinstance(filled, For), "an input that is packed has dimensions"
-        done = _before_kernel(new, replace(filled, kind=LoopKind.PARALLEL))
+        nest = None if only is None else site_of(program, only)
+        done = _before(new, replace(filled, kind=LoopKind.PARALLEL), nest)
     else:
         done = prepended(new, filled) if first else appended(new, StageKind.BIND, filled)
     return rewriter.finish(program, done)
@@ -142,12 +148,18 @@ def _check_no_team(program: Program, given: Buffer) -> None:
         )
 
 
-def _before_kernel(program: Program, stmt: Stmt) -> Program:
-    """Return the program with `stmt` at the beginning of its kernel."""
+def _before(program: Program, filled: Stmt, reader: Site | None) -> Program:
+    """Return the program with a nest at the beginning of its kernel, or before the loops around a reader."""
+    if reader is not None and reader.loops:
+        return (
+            Replace(loop=reader.loops[0].var, change=lambda loop, _: block(filled, loop))
+            .program(program)
+            .program
+        )
     return replace(
         program,
         stages=tuple(
-            replace(stage, body=block(stmt, stage.body)) if stage.kind is StageKind.KERNEL else stage
+            replace(stage, body=block(filled, stage.body)) if stage.kind is StageKind.KERNEL else stage
             for stage in program.stages
         ),
     )
@@ -179,91 +191,7 @@ def _check_read(program: Program, parameter: Buffer, first: bool, given: bool) -
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A dimension of a table: of `extent` values, the blocks of `factor` of a dimension, or the places in them."""
-
-    dimension: int
-    extent: Expr
-    factor: int
-    inner: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The dimensions of a table, in the order of the text."""
-
-    pieces: tuple[_Piece, ...]
-
-    @property
-    def shape(self) -> tuple[Expr, ...]:
-        return tuple(piece.extent for piece in self.pieces)
-
-    def names(self, buffer: Buffer) -> tuple[Dim | None, ...]:
-        return tuple(buffer.dims[p.dimension] if p.factor == 1 else None for p in self.pieces)
-
-    def place(self, indices: Sequence[Expr], known: Bindings) -> tuple[Expr, ...]:
-        """Return the table's indices for an element of what it is made from."""
-        parts = {
-            (piece.dimension, piece.factor): _divided(indices[piece.dimension], piece.factor, known)
-            for piece in self.pieces
-        }
-        return tuple(parts[piece.dimension, piece.factor][piece.inner] for piece in self.pieces)
-
-
-def _layout(
-    parameter: Buffer,
-    shape: tuple[Expr, ...],
-    tiles: Sequence[tuple[int, int]],
-    order: Sequence[int],
-    multiple: int,
-) -> _Layout:
-    if multiple < 1:
-        raise ScheduleError(
-            f"pack: cannot store blocks of '{parameter.name}' up to a multiple of {multiple}",
-            fix="a multiple from 1 up",
-        )
-    factors: dict[int, int] = {}
-    for dimension, factor in tiles:
-        if not 0 <= dimension < len(shape) or factor < 1 or dimension in factors:
-            raise ScheduleError(
-                f"pack: cannot tile dimension {dimension} of '{parameter.name}' by {factor}",
-                because=f"it has {len(shape)} dimensions, from 0, and each is tiled once, by 1 or more",
-            )
-        factors[dimension] = factor
-    pieces: list[_Piece] = []
-    for dimension, extent in enumerate(shape):
-        if dimension not in factors:
-            pieces.append(_Piece(dimension, extent, 1, inner=False))
-            continue
-        factor = factors[dimension]
-        blocks = floordiv(plus(extent, Const(factor - 1)), factor)
-        pieces.append(_Piece(dimension, blocks, factor, inner=False))
-        pieces.append(_Piece(dimension, Const(-(-factor // multiple) * multiple), factor, inner=True))
-    if sorted(order) != list(range(len(pieces))):
-        raise ScheduleError(
-            f"pack: {tuple(order)} is no order of the dimensions of '{parameter.name}'",
-            because=f"tiled, it has {len(pieces)} of them",
-            example=f"{tuple(range(len(pieces)))} leaves them as they are",
-        )
-    return _Layout(tuple(pieces[position] for position in order))
-
-
-def _divided(index: Expr, factor: int, known: Bindings) -> tuple[Expr, Expr]:
-    """Return the block and the place in it; lets are seen through where that spares the division."""
-    plain = divided(index, factor, known.below)
-    if factor == 1 or not _divides(plain):
-        return plain
-    seen = known.expand(index)
-    through = divided(seen, factor, known.below)
-    return through if is_fixed(seen) and not _divides(through) else plain
-
-
-def _divides(parts: tuple[Expr, Expr]) -> bool:
-    return isinstance(parts[1], Binary) and parts[1].op is BinaryOp.MOD
-
-
-def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _Layout) -> Stmt:
+def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: PackedLayout) -> Stmt:
     """Return the nest that fills the table."""
     loops = [Var(f"{parameter.name}_{position}") for position in range(len(layout.pieces))]
     source: list[Expr] = [Const(0)] * len(shape)
@@ -291,8 +219,13 @@ def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: _
 class _Read(Rewriter):
     old: Buffer = field(kw_only=True)
     new: Buffer = field(kw_only=True)
-    layout: _Layout = field(kw_only=True)
+    layout: PackedLayout = field(kw_only=True)
     known: Bindings = field(kw_only=True)
+    only: Label | None = field(kw_only=True)
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        leaves_it = self.only is not None and isinstance(stmt, Store | Reduce) and stmt.label is not self.only
+        return stmt if leaves_it else super().stmt(stmt)
 
     def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
         own, inner = super().access(buffer, indices)

@@ -9,7 +9,7 @@ from ragged import tc
 from ragged.auto.prefetch_ahead import prefetch_ahead
 from ragged.ir.parser import parse
 from ragged.ir.printer import to_text
-from ragged.machine import Machine
+from ragged.machine import Machine, this_machine
 from ragged.schedule.loop_schedule import LoopSchedule
 from ragged.transform.code.prefetch import LINE_BYTES
 
@@ -116,11 +116,17 @@ def f(float(N,G,C,H,W) I, float(G,F,C,3,3) K, float(G,F) B) -> (O) {
 """
 
 
+def images_beyond_cache(elements):
+    """Return how many images of so many elements the second cache of this machine does not hold."""
+    return this_machine().l2_bytes // (4 * elements) + 1
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fixed", [True, False])
 @pytest.mark.parametrize(("channels", "side"), [(8, 28), (16, 14), (4, 56)])
 def test_a_convolution_has_the_bits_of_its_loops_as_written(channels, side, fixed, threads):
-    n, g = 12, 8
+    g = 8
+    n = max(12, images_beyond_cache(g * channels * side * side))
     draw = np.random.default_rng(0)
     image = draw.standard_normal((n, g, channels, side, side), np.float32)
     taps = draw.standard_normal((g, channels, channels, 3, 3), np.float32)
@@ -143,13 +149,14 @@ def f(int32(D) A, float(N,E,H,W) I, float(F,C,3,3) K, float(N,C,H,W) J) -> (O) {
 @pytest.mark.parametrize("fixed", [True, False])
 def test_what_a_condition_leaves_out_is_not_asked_for(fixed):
     """Nor is the index of it looked up: there are `D` of these."""
-    sizes = dict(D=3, N=6, E=40, H=30, W=30, F=16, C=64)
+    n = max(6, images_beyond_cache(40 * 30 * 30))
+    sizes = dict(D=3, N=n, E=40, H=30, W=30, F=16, C=64)
     draw = np.random.default_rng(0)
     arrays = (
         draw.integers(0, 40, 3).astype(np.int32),
-        draw.standard_normal((6, 40, 30, 30), np.float32),
+        draw.standard_normal((n, 40, 30, 30), np.float32),
         draw.standard_normal((16, 64, 3, 3), np.float32),
-        draw.standard_normal((6, 64, 30, 30), np.float32),
+        draw.standard_normal((n, 64, 30, 30), np.float32),
     )
     f = tc.define(CHOSEN).f
     got = f.compile(sizes=sizes if fixed else None, threads=1)
