@@ -38,7 +38,8 @@ class PlannedPanels:
     Full panels have `vectors`; those of another one are computed one after another.
     `rows` are the loops that are split into tiles, `repeats` the loops around them. With `per_call` each call packs
     the operand, an input; else it was packed when parameters were bound. `tile` is the full tile that was asked for.
-    `blocks` are the loops over blocks of rows, which workers share as well as panels.
+    `blocks` are the loops over blocks of rows, which workers share as well as panels. Up to `rows_in_order` rows read
+    the operand where it stands: `tile_few_rows`.
     """
 
     name: str
@@ -51,6 +52,7 @@ class PlannedPanels:
     per_call: bool
     tile: tuple[int, int] | None = None
     blocks: tuple[Var, ...] = ()
+    rows_in_order: int = 0
 
     def at(self, sizes: Mapping[str, int]) -> PanelExtents:
         """Return the extents at these sizes; raises `UserError` if one is no sum of sizes."""
@@ -68,9 +70,15 @@ class PlannedPanels:
 
     def packed_bytes(self, machine: Machine, extents: PanelExtents) -> int:
         """Return the bytes that a call packs: whole vectors of columns of each operand."""
+        return self._read_bytes(machine, extents) if self.per_call and not self._in_order(extents) else 0
+
+    def _read_bytes(self, machine: Machine, extents: PanelExtents) -> int:
         lanes = machine.lanes(_FLOAT_BYTES)
         padded = -(-extents.columns // lanes) * lanes
-        return extents.batch * extents.depth * padded * _FLOAT_BYTES if self.per_call else 0
+        return extents.batch * extents.depth * padded * _FLOAT_BYTES
+
+    def _in_order(self, extents: PanelExtents) -> bool:
+        return extents.rows <= self.rows_in_order
 
     def nanoseconds(self, machine: Machine, extents: PanelExtents, workers: int) -> float:
         """Return the predicted time of all products on so many workers, packing included, in nanoseconds."""
@@ -86,10 +94,14 @@ class PlannedPanels:
         )
         shares = self._panels(machine, extents.columns) if self.batch else 1  # of each product
         busiest = -(-extents.times * shares // workers) / shares
-        return busiest * once + packing_ns(machine, self.packed_bytes(machine, extents), workers)
+        from_memory = self.per_call or self._in_order(extents)
+        read = self._read_bytes(machine, extents) if from_memory else 0
+        return busiest * once + packing_ns(machine, read, workers)
 
     def tiles(self, machine: Machine, extents: PanelExtents) -> dict[int, int]:
         """Return the number of tiles of the widest panel for each number of rows."""
+        if self._in_order(extents):
+            return {extents.rows: 1}
         vectors = -(-extents.columns // machine.lanes(_FLOAT_BYTES))
         most = rows_of_panel(machine, self.vectors if vectors >= self.vectors else 1, self.tile)
         return tiles_of(most, extents.rows)
@@ -98,9 +110,11 @@ class PlannedPanels:
         """Return the number of panels of so many columns."""
         return -(-columns // (self.vectors * machine.lanes(_FLOAT_BYTES)))
 
-    def panels(self, machine: Machine, columns: int) -> str:
-        """Return the panels of so many columns in words."""
-        full, rest = divmod(-(-columns // machine.lanes(_FLOAT_BYTES)), self.vectors)
+    def panels(self, machine: Machine, extents: PanelExtents) -> str:
+        """Return the panels of a call in words."""
+        if self._in_order(extents):
+            return "rows of the operand in order"
+        full, rest = divmod(-(-extents.columns // machine.lanes(_FLOAT_BYTES)), self.vectors)
         last = [f"1 of {rest}"] if rest else []
         return "panels of vectors " + " + ".join([f"{full} x {self.vectors}"] * bool(full) + last)
 
@@ -110,10 +124,11 @@ class PlannedPanels:
         around = [f" for each of {each}" for each in (*self.batch, *self.repeats)]
         kinds = dict.fromkeys((self.vectors, 1))
         tiles = ", ".join(f"{rows_of_panel(machine, each, self.tile)}x{each}" for each in kinds)
+        in_order = f"up to {self.rows_in_order} rows without panels, " if self.rows_in_order else ""
         packed = "packed in each call" if self.per_call else "packed with the parameters"
         return (
             f"columns {self.name}: {' x '.join(shape)}{''.join(around)}, panels of {self.vectors} vectors {packed}, "
-            f"tiles {tiles} and fewer rows, {workers} workers"
+            f"tiles {tiles} and fewer rows, {in_order}{workers} workers"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ragged.analysis.dense_products import DenseProduct, dense_products
 from ragged.analysis.loop_bodies import loop_of
 from ragged.analysis.site_of import site_of
@@ -21,7 +23,7 @@ from ragged.transform.loops.version_loop import version_loop
 from ragged.transform.mapping.serial import serial
 from ragged.transform.mapping.vectorize import vectorize
 
-_ROWS = 4
+FEW_ROWS = 4
 """Rows of a tile, and the most rows: with more the input is read again, and packing it costs no more."""
 _STEPS = 4
 """Steps of the sum for each vector of a tile, which is loaded and stored once for them."""
@@ -50,8 +52,16 @@ def has_few_rows(product: DenseProduct) -> bool:
     return all(_is_few(loop.extent) for loop in product.rows)
 
 
+def reads_beyond_cache(product: DenseProduct, machine: Machine) -> bool:
+    """Return whether a product of few rows reads an operand of known extents that the second cache does not hold."""
+    extents = [loop.extent for loop in (*product.axes, product.columns)]
+    held = product.operand.buffer.dtype.bytes * prod(int(e.value) for e in extents if isinstance(e, Const))
+    known = all(isinstance(each, Const) for each in extents)
+    return known and held > machine.l2_bytes and may_have_few_rows(product) and has_few_rows(product)
+
+
 def _is_few(extent: Expr) -> bool:
-    return isinstance(extent, Const) and int(extent.value) <= _ROWS
+    return isinstance(extent, Const) and int(extent.value) <= FEW_ROWS
 
 
 def product_of(schedule: LoopSchedule, update: Label) -> DenseProduct:
@@ -68,7 +78,7 @@ def split_off_few_rows(schedule: LoopSchedule, machine: Machine, product: DenseP
     if not has_few_rows(product):
         site = site_of(schedule.program, update)
         assert site is not None, "it is there"
-        limits = product.rows[0].extent, Const(_ROWS)
+        limits = product.rows[0].extent, Const(FEW_ROWS)
         update = schedule.apply(version_loop, site.loops[0].var, *limits).labels[update][-1]
     tile_few_rows(schedule, machine, product_of(schedule, update), threads)
 
@@ -112,7 +122,7 @@ def tile_few_rows(schedule: LoopSchedule, machine: Machine, product: DenseProduc
         if loop_of(schedule.program, var).kind is LoopKind.PARALLEL:
             schedule.apply(serial, var)
     share_panels(schedule, (), (*batch, block))
-    tile = [schedule.apply(split, var, _ROWS, Tail.SHORT).loops[var][1] for var in rows]
+    tile = [schedule.apply(split, var, FEW_ROWS, Tail.SHORT).loops[var][1] for var in rows]
     held = hold_in_local(schedule, (*tile, column))
     started, summed = fission_nest(schedule, held.computed, held.init)
     (axis,) = held.axes

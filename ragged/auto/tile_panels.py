@@ -17,7 +17,14 @@ from ragged.auto.register_tiles import tile_registers, tile_vectors
 from ragged.auto.shapes import SizeSum
 from ragged.auto.share_panels import share_panels
 from ragged.auto.tile_few_columns import may_have_few_columns, tile_few_columns
-from ragged.auto.tile_few_rows import has_few_rows, may_have_few_rows, product_of, split_off_few_rows
+from ragged.auto.tile_few_rows import (
+    FEW_ROWS,
+    has_few_rows,
+    may_have_few_rows,
+    product_of,
+    reads_beyond_cache,
+    split_off_few_rows,
+)
 from ragged.auto.tile_sizes import panel_vectors, rows_of_panel
 from ragged.auto.transpose_operands import MOST_VERSIONS, transpose_operands
 from ragged.ir.expr import Const, Expr, Select, Var
@@ -93,7 +100,7 @@ def tile_panels(
         for each in products
         if each.update not in vectors
         or not (batches or vectors[each.update] is each.columns)
-        or (each.update in strided and (_is_read_often(each, machine) or _is_read_far(each, machine)))
+        or (each.update in strided and (_is_read_often(each, machine) or reads_beyond_cache(each, machine)))
     ]
     width = panel_vectors(machine, tile) * machine.lanes(4)
     few = [each for each in products if each.update in labels and may_have_few_rows(each)]
@@ -139,13 +146,6 @@ def _is_read_often(product: DenseProduct, machine: Machine) -> bool:
     return len(_known(rows)) < len(rows) or prod(_known(rows)) * max(held, machine.l2_bytes) >= enough
 
 
-def _is_read_far(product: DenseProduct, machine: Machine) -> bool:
-    """Return whether a product of few rows reads more than the second cache holds, as `tile_few_rows` does in order."""
-    read = _known([loop.extent for loop in (*product.axes, product.columns)])
-    held = product.operand.buffer.dtype.bytes * prod(read)
-    return len(read) == 2 and held > machine.l2_bytes and may_have_few_rows(product) and has_few_rows(product)
-
-
 def _known(extents: Sequence[Expr]) -> list[int]:
     return [int(each.value) for each in extents if isinstance(each, Const)]
 
@@ -162,12 +162,17 @@ def _tile(
 ) -> PlannedPanels:
     """Tile the product of an update, with `split_few` for few rows apart; return what is planned for it."""
     product = product_of(schedule, update)
-    only = None
+    only, in_order = None, 0
     if split_few and may_have_few_rows(product):
         with schedule.attempt():
             split_off_few_rows(schedule, machine, product, threads)
             if has_few_rows(product):
-                return _planned(product, (), (), panel_vectors(machine, tile), tile, per_call=False)
+                full = panel_vectors(machine, tile)
+                planned = _planned(
+                    product, (), tuple(loop.var for loop in product.rows), full, tile, per_call=False
+                )
+                return replace(planned, rows_in_order=FEW_ROWS)
+            in_order = FEW_ROWS
         only, product = update, replace(product_of(schedule, update), is_packed=product.is_packed)
     if product.has_functions:
         tile = _TILE_OF_FUNCTIONS
@@ -221,9 +226,8 @@ def _tile(
             schedule, tiled_rows, vectors, lane, most, rows_of, machine.accumulators, tail, before_one=few
         )
     per_call = bool(fill) or not product.is_packed
-    return replace(
-        _planned(product, (*outer, *middle), rows, full, tile, per_call=per_call), blocks=tuple(blocks)
-    )
+    planned = _planned(product, (*outer, *middle), rows, full, tile, per_call=per_call)
+    return replace(planned, blocks=tuple(blocks), rows_in_order=in_order)
 
 
 def _blocks(

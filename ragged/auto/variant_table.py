@@ -107,7 +107,7 @@ class VariantTable:
             planned.name,
             extents.rows,
             product,
-            planned.panels(self.machine, product.columns),
+            planned.panels(self.machine, extents),
             planned.tiles(self.machine, extents),
             planned.nanoseconds(self.machine, extents, self.workers),
             extents.times,

@@ -15,8 +15,8 @@ from ragged.analysis.buffers import (
     prepended,
     table_shape,
 )
-from ragged.analysis.packed_layout import PackedLayout, packed_layout
 from ragged.analysis.site_of import site_of
+from ragged.analysis.tiled_layout import TiledLayout, tiled_layout
 from ragged.arith.bindings import Bindings, bindings
 from ragged.arith.fold import ZERO, modulo, plus, times
 from ragged.errors import ScheduleError
@@ -104,7 +104,7 @@ def pack(
     )
     check_free(program, name, "pack")
     _check_read(program, parameter, first, given)
-    layout = packed_layout(parameter, shape, tiles, order, multiple)
+    layout = tiled_layout(parameter, shape, tiles, order, multiple)
     role = Role.WORKSPACE if given else Role.BOUND
     table = Buffer(name, parameter.dtype, layout.shape, role, layout.names(parameter))
     rewriter = _Read(old=parameter, new=table, layout=layout, known=bindings(program), only=only)
@@ -191,7 +191,7 @@ def _check_read(program: Program, parameter: Buffer, first: bool, given: bool) -
         )
 
 
-def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: PackedLayout) -> Stmt:
+def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: TiledLayout) -> Stmt:
     """Return the nest that fills the table."""
     loops = [Var(f"{parameter.name}_{position}") for position in range(len(layout.pieces))]
     source: list[Expr] = [Const(0)] * len(shape)
@@ -219,7 +219,7 @@ def _filled(parameter: Buffer, shape: tuple[Expr, ...], table: Buffer, layout: P
 class _Read(Rewriter):
     old: Buffer = field(kw_only=True)
     new: Buffer = field(kw_only=True)
-    layout: PackedLayout = field(kw_only=True)
+    layout: TiledLayout = field(kw_only=True)
     known: Bindings = field(kw_only=True)
     only: Label | None = field(kw_only=True)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ragged.ir.expr import Call, Const
 from ragged.ir.interpret import interpret
 from ragged.ir.parser import parse
 from ragged.schedule.loop_schedule import LoopSchedule
@@ -10,6 +11,7 @@ from ragged.transform.loops.fission import fission
 from ragged.transform.loops.reorder import reorder
 from ragged.transform.loops.split import Tail, split
 from ragged.transform.loops.unroll import unroll
+from ragged.transform.loops.version_loop import version_loop
 from ragged.transform.mapping.distribute_over_team import distribute_over_team
 from ragged.transform.mapping.vectorize import vectorize
 from ragged.transform.storage.cache_write import cache_write
@@ -176,6 +178,18 @@ def test_an_input_is_packed_in_the_kernel(golden):
     sizes = [(0, 2), (1, 0), (3, 5), (4, 1), (9, 2)]
     same(program, new, inputs(sizes))
     same_compiled(program, new, list(inputs(sizes)))
+
+
+def test_one_statement_alone_reads_the_table():
+    program = parse(INPUTS)
+    count = Call(program.functions[0], ())
+    program = valid(version_loop, program, loop(program, "n"), count, Const(2)).program
+    program = valid(split, program, loop(program, "i"), 4, Tail.SHORT).program
+    w = declared(program, "w")
+    new = valid(pack, program, w, "w_packed", ((1, 4),), (1, 0, 2), only=label(program, "y", 1)).program
+    same(program, new, inputs([(0, 2), (1, 0), (3, 5), (9, 2)]))
+    copy, rest = body(new).split("else:")
+    assert "w_packed" not in copy and rest.lstrip().startswith("for w_0 in parallel(") and "w_packed[" in rest
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 0, 3, 1)])

@@ -24,7 +24,7 @@ class _Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedLayout:
+class TiledLayout:
     """The dimensions of a table, in the order of the text."""
 
     pieces: tuple[_Piece, ...]
@@ -47,13 +47,13 @@ class PackedLayout:
         return tuple(parts[piece.dimension, piece.factor][piece.inner] for piece in self.pieces)
 
 
-def packed_layout(
+def tiled_layout(
     parameter: Buffer,
     shape: tuple[Expr, ...],
     tiles: Sequence[tuple[int, int]],
     order: Sequence[int],
     multiple: int,
-) -> PackedLayout:
+) -> TiledLayout:
     """Return the layout that `pack` describes; refused where the tiles or the order are not of the dimensions."""
     if multiple < 1:
         raise ScheduleError(
@@ -83,7 +83,7 @@ def packed_layout(
             because=f"tiled, it has {len(pieces)} of them",
             example=f"{tuple(range(len(pieces)))} leaves them as they are",
         )
-    return PackedLayout(tuple(pieces[position] for position in order))
+    return TiledLayout(tuple(pieces[position] for position in order))
 
 
 def _divided(index: Expr, factor: int, known: Bindings) -> tuple[Expr, Expr]:
