@@ -78,7 +78,7 @@ class PlannedPanels:
         return extents.batch * extents.depth * padded * _FLOAT_BYTES
 
     def _in_order(self, extents: PanelExtents) -> bool:
-        return extents.rows <= self.rows_in_order
+        return 0 < extents.rows <= self.rows_in_order
 
     def nanoseconds(self, machine: Machine, extents: PanelExtents, workers: int) -> float:
         """Return the predicted time of all products on so many workers, packing included, in nanoseconds."""
