@@ -27,7 +27,7 @@ def pack_panels(
     buffer = product.operand.buffer
     name = schedule.program.free_name(f"{buffer.name}_packed")
     schedule.apply(
-        pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order, only=product.update
+        pack, buffer, name, ((product.dimension, lanes * vectors),), product.panel_order, only=only
     )
     filled = _filling(schedule, name)
     if filled.stage.kind is StageKind.BIND:
