@@ -20,6 +20,10 @@ _DIGEST = 32
 """Bytes of the SHA-256 that an entry's file starts with."""
 _STALE_SECONDS = 3600.0
 """An older unfinished file was left by a process that has ended."""
+_PROCESSES = 8
+"""So many processes may fill a folder at once, and none of them fills what is free beyond the limit."""
+_free: dict[tuple[Path, int], int] = {}
+"""Bytes that this process may write to a folder of a limit before it looks at all entries again."""
 _FILE = os.O_CLOEXEC | os.O_NOFOLLOW
 """Entries are no links; the folder may be one, and its target is checked."""
 
@@ -55,7 +59,9 @@ class DiskCache:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._opened() as folder:
                 _write(folder, key, hashlib.sha256(key.encode() + data).digest() + data)
-                self._evict(folder)
+                place = self.folder, self.limit
+                free = _free.get(place, 0) - _DIGEST - len(data)
+                _free[place] = free if free >= 0 else (self.limit - self._evict(folder)) // _PROCESSES
         except OSError as error:
             return error
         return None
@@ -79,8 +85,8 @@ class DiskCache:
         finally:
             os.close(folder)
 
-    def _evict(self, folder: int) -> None:
-        """Remove unfinished files, and the least recently used entries beyond the limit."""
+    def _evict(self, folder: int) -> int:
+        """Remove unfinished files, and the least recently used entries beyond the limit; return how many bytes stay."""
         found = []
         for name in os.listdir(folder):
             with suppress(OSError):  # another process may have removed it
@@ -89,13 +95,14 @@ class DiskCache:
                     found.append((status.st_mtime_ns, status.st_size, name))
                 elif name.endswith(_UNFINISHED) and status.st_mtime < time.time() - _STALE_SECONDS:
                     os.unlink(name, dir_fd=folder)
-        excess = sum(size for _, size, _ in found) - self.limit
+        used = sum(size for _, size, _ in found)
         for _, size, name in sorted(found):
-            if excess <= 0:
-                return
-            excess -= size
+            if used <= self.limit:
+                break
+            used -= size
             with suppress(OSError):
                 os.unlink(name, dir_fd=folder)
+        return used
 
 
 def _write(folder: int, key: str, data: bytes) -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from ragged.runtime import disk_cache
 from ragged.runtime.disk_cache import DiskCache
 
 LIMIT = 10_000
@@ -152,8 +153,19 @@ def test_what_was_never_finished_is_removed_in_time(cache):
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (time.time() - 4000,) * 2)
+    disk_cache._free.clear()  # as in another process
     cache.put("l", b"value")
     assert not old.exists() and new.exists()
+
+
+def test_all_entries_are_looked_at_when_the_folder_may_be_full(cache, monkeypatch):
+    looked, listed = [], os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: looked.append(folder) or listed(folder))
+    for at in range(40):
+        cache.put(f"k{at}", bytes(300 - 32))
+        assert cache.used()[1] <= LIMIT
+        looked.pop()  # of `used`
+    assert len(looked) < 30 and cache.get("k39") is not None and cache.get("k0") is None
 
 
 def test_many_writers_and_readers(cache):
