@@ -60,8 +60,8 @@ class _Built(Exception):
 def outputs_of(operator: str) -> tuple[RaggedTensor, ...]:
     """Return the tensors that an operator's program computes."""
 
-    def compiled(schedule: RaggedSchedule, *_: object, **__: object) -> object:
-        raise _Built(schedule)
+    def compiled(program: RaggedSchedule, *_: object, **__: object) -> object:
+        raise _Built(program)
 
     with (
         patch.object(ragged, "compile", compiled),
