@@ -106,8 +106,8 @@ def called(operator, target, cpu):
     """Return the result of an operator's call that was compiled for aarch64."""
     real = ragged.compile
 
-    def compile_for_arm(schedule, params=None, **_):
-        return emulated(real(schedule, params, target=target, threads=2), cpu=cpu)
+    def compile_for_arm(program, params=None, **_):
+        return emulated(real(program, params, target=target, threads=2), cpu=cpu)
 
     with (
         patch.object(ragged, "compile", compile_for_arm),
